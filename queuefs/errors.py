@@ -1,0 +1,148 @@
+"""Every error QueueFS raises on purpose, each with the errno that a program sees at the file."""
+
+from __future__ import annotations
+
+import errno
+from typing import ClassVar
+
+
+class QueueFSError(Exception):
+    """Something went wrong in QueueFS."""
+
+    #: What the kernel hands to the program that made the call.
+    errno: ClassVar[int] = errno.EIO
+
+    def __init__(self, message: str | None = None) -> None:
+        """Keep *message*; without one, the class's docstring is the message."""
+        super().__init__(message or (type(self).__doc__ or "").strip())
+
+
+class IllegalStep(QueueFSError):
+    """The message's state does not allow this verb."""
+
+    errno = errno.EINVAL
+
+
+# Queues ------------------------------------------------------------------------------------------------------------
+
+
+class QueueNotFound(QueueFSError, LookupError):
+    """There is no such queue."""
+
+    errno = errno.ENOENT
+
+
+class QueueExists(QueueFSError):
+    """A queue of that name exists already."""
+
+    errno = errno.EEXIST
+
+
+class QueueNotEmpty(QueueFSError):
+    """The queue holds child queues or unacknowledged messages."""
+
+    errno = errno.ENOTEMPTY
+
+
+class QueueBusy(QueueFSError):
+    """A message of the queue is being written."""
+
+    errno = errno.EBUSY
+
+
+class BadName(QueueFSError):
+    """That name can't be a queue's."""
+
+    errno = errno.EINVAL
+
+
+class BadNameEncoding(BadName):
+    """A queue's name must be UTF-8."""
+
+    errno = errno.EILSEQ
+
+
+class NameTooLong(BadName):
+    """A queue's name may have 255 bytes at most."""
+
+    errno = errno.ENAMETOOLONG
+
+
+class NotPermitted(QueueFSError):
+    """The tree of a mount is made of queues and control files alone."""
+
+    errno = errno.EPERM
+
+
+# Messages ----------------------------------------------------------------------------------------------------------
+
+
+class MessageNotFound(QueueFSError, LookupError):
+    """No message of that id is unacknowledged in this queue."""
+
+    errno = errno.ENOENT
+
+
+class StaleReceipt(QueueFSError):
+    """That claim is over: the message is not in processing, or someone else holds it."""
+
+    errno = errno.ESTALE
+
+
+class BadValue(QueueFSError, ValueError):
+    """That value can't be used here."""
+
+    errno = errno.EINVAL
+
+
+class MessageTooBig(QueueFSError):
+    """The message is over the limit."""
+
+    errno = errno.EFBIG
+
+
+class IdsExhausted(QueueFSError):
+    """The message ids are used up; an id is never used again, so this queue store can take no more messages."""
+
+    errno = errno.EOVERFLOW
+
+
+# The back end ------------------------------------------------------------------------------------------------------
+
+
+class BackendError(QueueFSError):
+    """The back end failed."""
+
+
+class BackendUnavailable(BackendError):
+    """The back end can't be reached just now."""
+
+
+class OutcomeUnknown(BackendError):
+    """The back end failed before it said whether the change was made."""
+
+
+class StoreFull(BackendError):
+    """The store has no room left."""
+
+    errno = errno.ENOSPC
+
+
+class StoreUnusable(BackendError):
+    """The store can't be opened."""
+
+
+class StoreInUse(StoreUnusable):
+    """Another daemon has the store open."""
+
+    errno = errno.EBUSY
+
+
+class StoreDamaged(BackendError):
+    """What the store gave back is not what was put in."""
+
+
+class ShuttingDown(QueueFSError):
+    """The daemon is stopping."""
+
+    errno = errno.ESHUTDOWN

@@ -1,0 +1,89 @@
+"""The life of a message as a table: which verb leads from which state to which.
+
+Rule 1: every state and every step between states stands in this file; nothing else decides what may follow.
+Rule 2: this file knows no clock, no storage and no file system.
+
+A back end stores states and may make steps in whatever way is atomic for it; the contract tests drive every pair of
+state and verb through it and compare with this table.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from queuefs.errors import IllegalStep
+
+
+class State(StrEnum):
+    """Where a message stands."""
+
+    #: Being written; in no count and seen by nobody but its writer.
+    STAGED = "staged"
+    #: Waiting to be handed out.
+    PENDING = "pending"
+    #: Handed out under a lease and not settled yet.
+    PROCESSING = "processing"
+    #: Left the queue for good; no back end keeps anything of it.
+    GONE = "gone"
+
+
+class Verb(StrEnum):
+    """What can happen to a message."""
+
+    #: Its writer closed the file: consumers may see it.
+    PUBLISH = "publish"
+    #: Its writer was killed or failed: it never was.
+    DISCARD = "discard"
+    #: A consumer takes it, under a lease.
+    DEQUEUE = "dequeue"
+    #: The consumer closed before it had read all of it: the claim never was.
+    UNDO = "undo"
+    #: The lease ended before the message was settled.
+    EXPIRE = "expire"
+    ACK = "ack"
+    NACK = "nack"
+    EXTEND = "extend"
+    CLEAR = "clear"
+
+
+TRANSITIONS: dict[State, dict[Verb, State]] = {
+    State.STAGED: {
+        Verb.PUBLISH: State.PENDING,
+        Verb.DISCARD: State.GONE,
+    },
+    State.PENDING: {
+        Verb.DEQUEUE: State.PROCESSING,
+        Verb.CLEAR: State.GONE,
+    },
+    State.PROCESSING: {
+        Verb.UNDO: State.PENDING,
+        Verb.EXPIRE: State.PENDING,
+        Verb.ACK: State.GONE,
+        Verb.NACK: State.PENDING,
+        Verb.EXTEND: State.PROCESSING,
+        Verb.CLEAR: State.GONE,
+    },
+    State.GONE: {},
+}
+
+
+def step(state: State, verb: Verb) -> State:
+    """Return the state that *verb* leads to from *state*.
+
+    Raises:
+        IllegalStep: the table has no such step.
+    """
+    try:
+        return TRANSITIONS[state][verb]
+    except KeyError:
+        raise IllegalStep(f"a {state} message can't take {verb}") from None
+
+
+def mermaid() -> str:
+    """Return the table as a Mermaid state diagram (the documentation contains this text, and a test compares)."""
+    lines = ["stateDiagram-v2", f"    [*] --> {State.STAGED}: first write"]
+    for state, steps in TRANSITIONS.items():
+        for verb, target in steps.items():
+            end = "[*]" if target is State.GONE else target
+            lines.append(f"    {state} --> {end}: {verb}")
+    return "\n".join(lines) + "\n"

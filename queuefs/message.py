@@ -1,0 +1,113 @@
+"""The values that travel between the layers: queues, messages and what a claim is known by."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import NewType
+
+from queuefs.errors import BadValue
+from queuefs.lifecycle import State
+
+#: A queue's immutable number; a rename does not change it and it is never used again.
+QueueId = NewType("QueueId", int)
+#: A message's number; decimal in files, growing, never used again in its store.
+MessageId = NewType("MessageId", int)
+
+#: The root of the tree: it holds queues, and no messages.
+ROOT = QueueId(0)
+
+#: The highest id a store may give (signed 64 bits, as SQLite's rowid and Redis' INCR have it).
+MAX_MESSAGE_ID = 2**63 - 1
+
+#: Bounds of a message's priority; higher is handed out first.
+MIN_PRIORITY = -100_000
+MAX_PRIORITY = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """Who owns a queue: what `stat` shows and the kernel enforces."""
+
+    uid: int
+    gid: int
+    #: Permission bits alone, without the file type.
+    mode: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queue:
+    """One queue as the back end keeps it."""
+
+    id: QueueId
+    parent: QueueId
+    name: str
+    owner: Owner
+    #: Unix seconds.
+    created_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One message; a value, never the back end's own object."""
+
+    id: MessageId
+    state: State
+    #: None in a snapshot, which carries no payloads.
+    data: bytes | None
+    #: Bytes in the payload.
+    size: int
+    priority: int
+    #: Seconds on the store's clock (see `queuefs.clock`).
+    enqueued_at: float
+    #: How often it has been handed out; an undone claim does not count.
+    attempt: int
+    #: How often it has been claimed, undone claims included: the N of its receipt.
+    claims: int
+    #: Seconds on the store's clock; None unless it is in processing.
+    lease_until: float | None
+
+    @property
+    def receipt(self) -> Ref:
+        """What names this claim of the message and no other."""
+        return Ref(id=self.id, claim=self.claims)
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Both counts of a queue, read together from one snapshot."""
+
+    pending: int
+    processing: int
+
+    @property
+    def unacked(self) -> int:
+        """Messages that are not settled yet."""
+        return self.pending + self.processing
+
+
+_REF = re.compile(rb"([1-9][0-9]{0,18})(?:\.([1-9][0-9]{0,18}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """How a user names a message: by id (``42``), or by the receipt of one claim of it (``42.3``)."""
+
+    id: MessageId
+    claim: int | None = None
+
+    @classmethod
+    def parse(cls, text: bytes) -> Ref:
+        """Read an id or a receipt.
+
+        Raises:
+            BadValue: *text* is neither.
+        """
+        found = _REF.fullmatch(text)
+        if found is None or int(found[1]) > MAX_MESSAGE_ID:
+            raise BadValue(f"not a message id or receipt: {text[:80]!r}")
+        return cls(MessageId(int(found[1])), int(found[2]) if found[2] else None)
+
+    def __str__(self) -> str:
+        """Return the text that `parse` reads."""
+        return str(self.id) if self.claim is None else f"{self.id}.{self.claim}"
