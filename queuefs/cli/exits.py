@@ -1,0 +1,56 @@
+"""The exit codes of the command, and the error that ends it with one line."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import IO, Any
+
+import click
+
+from queuefs.errors import QueueFSError, StoreInUse
+
+
+class Exit(IntEnum):
+    """How the command ended; from 64 on after sysexits(3)."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    NO_MOUNT_POINT = 66
+    NO_STORE = 69
+    BUG = 70
+    NO_FUSE = 71
+    BUSY = 75
+    NOT_PERMITTED = 77
+
+
+#: A sentence for each, as the reference page has it.
+MEANINGS = {
+    Exit.OK: "It is done.",
+    Exit.FAILED: "It was not done, for a reason that no other code names; the message or the log says why.",
+    Exit.USAGE: "The command line is wrong.",
+    Exit.NO_MOUNT_POINT: "DIR can't be mounted on, or is not a mount of QueueFS.",
+    Exit.NO_STORE: "The back end can't be reached or opened.",
+    Exit.BUG: "A bug in QueueFS; the log has the traceback.",
+    Exit.NO_FUSE: "This machine or container does not offer FUSE.",
+    Exit.BUSY: "DIR is mounted already, another daemon has the store open, or the daemon did not end in time.",
+    Exit.NOT_PERMITTED: "This user may not do that.",
+}
+
+
+class UserError(click.ClickException):
+    """Something that the user can put right: one line, no traceback."""
+
+    def __init__(self, message: str, exit_code: Exit) -> None:
+        """Keep the sentence and the code."""
+        super().__init__(" ".join(message.split()))
+        self.exit_code = exit_code  # type: ignore[misc]  # click reads it from the instance
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print the line to stderr."""
+        click.echo(f"queuefs: {self.message}", file=file, err=file is None)
+
+    @classmethod
+    def from_store(cls, error: QueueFSError) -> UserError:
+        """Return what the user is told when the back end or the mount can't be opened."""
+        return cls(str(error), Exit.BUSY if isinstance(error, StoreInUse) else Exit.NO_STORE)
