@@ -114,9 +114,7 @@ class Backend(Protocol):
 
     # Writing ------------------------------------------------------------------------------------------------------
 
-    def stage(
-        self, queue: QueueId, data: bytes, *, partial: bool, priority: int, now: float
-    ) -> Awaitable[MessageId]:
+    def stage(self, queue: QueueId, data: bytes, *, partial: bool, priority: int, now: float) -> Awaitable[MessageId]:
         """Store the beginning of a message and return its id, higher than every id given before.
 
         A staged message is in no count and nobody can claim or see it. It belongs to this open store: when the store
@@ -135,9 +133,7 @@ class Backend(Protocol):
             StoreFull: nothing was stored.
         """
 
-    def append(
-        self, queue: QueueId, message: MessageId, data: bytes, *, offset: int, partial: bool
-    ) -> Awaitable[None]:
+    def append(self, queue: QueueId, message: MessageId, data: bytes, *, offset: int, partial: bool) -> Awaitable[None]:
         """Add *data*, which begins at byte *offset*, to a staged message, and set or lift its partial mark.
 
         Raises:
@@ -174,9 +170,7 @@ class Backend(Protocol):
     def nack(self, queue: QueueId, refs: Sequence[Ref]) -> Awaitable[Sequence[Settled]]:
         """Make messages in processing pending again; ``attempt`` stays."""
 
-    def extend(
-        self, queue: QueueId, refs: Sequence[Ref], *, lease: float, now: float
-    ) -> Awaitable[Sequence[Settled]]:
+    def extend(self, queue: QueueId, refs: Sequence[Ref], *, lease: float, now: float) -> Awaitable[Sequence[Settled]]:
         """Let the leases of messages in processing start anew: ``lease_until`` = now + *lease*."""
 
     def check(self, queue: QueueId, refs: Sequence[Ref]) -> Awaitable[Sequence[Settled]]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import NewType
+from typing import TYPE_CHECKING, NewType
 
 from queuefs.errors import BadValue
-from queuefs.lifecycle import State
+
+if TYPE_CHECKING:
+    from queuefs.lifecycle import State
 
 #: A queue's immutable number; a rename does not change it and it is never used again.
 QueueId = NewType("QueueId", int)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Generic, ParamSpec, TypeVar
 
-import outcome
 import trio
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator
+
+    import outcome
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -39,7 +40,8 @@ class Ticket(Generic[T]):
         """Return the answer or raise its error."""
         if self._outcome is None:
             self._waiter = trio.lowlevel.current_task()
-            yield from trio.lowlevel.wait_task_rescheduled(_not_cancellable).__await__()
+            parked = trio.lowlevel.wait_task_rescheduled(_not_cancellable)  # noqa: ASYNC105 - awaited by `yield from`
+            yield from parked.__await__()
         assert self._outcome is not None  # only `settle` reschedules the waiter
         return self._outcome.unwrap()
 
@@ -59,8 +61,8 @@ class Answer(Generic[T]):
 
     def __await__(self) -> Generator[object, object, T]:
         """Return the value at once."""
+        yield from ()  # nothing; it makes this a generator
         return self._value
-        yield  # pragma: no cover - makes this a generator
 
 
 class Failure:
@@ -74,8 +76,8 @@ class Failure:
 
     def __await__(self) -> Generator[object, object, None]:
         """Raise the error."""
+        yield from ()  # nothing; it makes this a generator
         raise self._error
-        yield  # pragma: no cover - makes this a generator
 
 
 def at_once(function: Callable[P, T]) -> Callable[P, Awaitable[T]]:

@@ -1,0 +1,1 @@
+"""The mount: what the kernel asks, translated into calls of the service."""

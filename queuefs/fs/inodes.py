@@ -1,0 +1,88 @@
+"""Inode numbers: given at the first look-up, counted with the kernel, dropped when it forgets; never used twice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import pyfuse3
+
+from queuefs.fs.nodes import Node, QueueDirectory, VerbFile
+from queuefs.message import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from pyfuse3 import InodeT
+
+
+class Inodes:
+    """The nodes the kernel knows."""
+
+    def __init__(self) -> None:
+        """Know the root alone."""
+        self._nodes: dict[InodeT, Node] = {pyfuse3.ROOT_INODE: QueueDirectory(ROOT)}
+        self._lookups: dict[InodeT, int] = {pyfuse3.ROOT_INODE: 1}
+        self._keys: dict[InodeT, Hashable] = {}
+        self._by_key: dict[Hashable, InodeT] = {ROOT: pyfuse3.ROOT_INODE}
+        self._last = pyfuse3.ROOT_INODE
+
+    def __len__(self) -> int:
+        """Return how many inodes the kernel knows."""
+        return len(self._nodes)
+
+    def node(self, inode: InodeT) -> Node:
+        """Return what *inode* stands for."""
+        return self._nodes[inode]
+
+    def directory(self, inode: InodeT) -> QueueDirectory:
+        """Return the directory *inode*; the kernel asks for entries of nothing else."""
+        return cast("QueueDirectory", self._nodes[inode])
+
+    def find(self, key: Hashable, make: Callable[[], Node]) -> InodeT:
+        """Return the inode known as *key*, or a new one for what *make* returns.
+
+        Not a look-up yet: an inode that is told to the kernel must be counted by `looked_up`.
+        """
+        inode = self._by_key.get(key)
+        if inode is None:
+            self._last += 1
+            inode = self._last
+            self._by_key[key] = inode
+            self._keys[inode] = key
+            self._nodes[inode] = make()
+            self._lookups[inode] = 0
+        return inode
+
+    def looked_up(self, inode: InodeT) -> None:
+        """Count that *inode* was told to the kernel."""
+        self._lookups[inode] += 1
+
+    def retire(self, inode: InodeT) -> None:
+        """Give the next look-up of the same key another inode; this one lives until it is forgotten.
+
+        A caller that reads through the page cache must not meet what an earlier open left there.
+        """
+        key = self._keys.get(inode)
+        if self._by_key.get(key) == inode:
+            del self._by_key[key]
+
+    def forget(self, inode: InodeT, count: int) -> None:
+        """Take back *count* look-ups."""
+        if inode == pyfuse3.ROOT_INODE:
+            return
+        left = self._lookups[inode] - count
+        if left > 0:
+            self._lookups[inode] = left
+            return
+        self.retire(inode)
+        del self._lookups[inode], self._nodes[inode], self._keys[inode]
+
+    def drop_unknown(self, inode: InodeT) -> None:
+        """Drop *inode* if the kernel was not told of it after all."""
+        if inode in self._lookups and self._lookups[inode] == 0:
+            self.forget(inode, 0)
+
+
+def verb_key(node: VerbFile) -> Hashable:
+    """Return by what a verb's inode is known: all callers share one, or each has its own."""
+    return (node.queue, node.control.name, node.options, node.caller)

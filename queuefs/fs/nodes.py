@@ -1,0 +1,35 @@
+"""What an inode number stands for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from queuefs.fs.control import ControlFile
+    from queuefs.message import QueueId
+
+
+@dataclass(frozen=True, slots=True)
+class QueueDirectory:
+    """The directory of a queue, or the root."""
+
+    queue: QueueId
+
+
+@dataclass(slots=True)
+class VerbFile:
+    """A control file as one caller sees it (or as all do, where callers share it)."""
+
+    queue: QueueId
+    control: ControlFile
+    #: What stands after the comma of its name; None without a comma.
+    options: str | None
+    #: The calling thread, 0 if it can't be seen; None where all callers share the inode.
+    caller: int | None
+    #: What the caller will read, where it is made when the name is looked up, and its size, bytes.
+    text: bytes | None = field(default=None, repr=False)
+    size: int = 0
+
+
+Node = QueueDirectory | VerbFile

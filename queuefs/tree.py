@@ -1,0 +1,92 @@
+"""The queues of a store as a tree, with the records that every look-up needs at hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import trio
+
+from queuefs.errors import QueueNotFound
+from queuefs.message import ROOT, Owner, Queue, QueueId
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from queuefs.backend import Backend
+    from queuefs.clock import Clock
+
+#: How long a record of a store that others share may be out of date, seconds.
+SHARED_RECORD_SECONDS = 1.0
+
+
+class Tree:
+    """Finds, makes, moves and removes queues.
+
+    A record is kept after its first use: opening any control file needs its queue's owner, and a trip to the back end
+    for it would cost as much as the operation itself. Where other daemons may change the store a record is good for
+    `SHARED_RECORD_SECONDS`; elsewhere every change comes through here.
+    """
+
+    def __init__(self, backend: Backend, clock: Clock, root: Owner) -> None:
+        """Look at the queues of *backend*; *root* is the owner of the mount itself."""
+        self._backend = backend
+        self._clock = clock
+        self._root = Queue(id=ROOT, parent=ROOT, name="", owner=root, created_at=clock.now())
+        self._records: dict[QueueId, tuple[Queue, float]] = {}
+
+    async def get(self, queue: QueueId) -> Queue:
+        """Return the record of *queue*.
+
+        Raises:
+            QueueNotFound: it has been removed.
+        """
+        if queue == ROOT:
+            return self._root
+        known = self._records.get(queue)
+        if known is not None and (not self._backend.traits.shared or trio.current_time() < known[1]):
+            return known[0]
+        self._records.pop(queue, None)
+        return self._keep(await self._backend.get_queue(queue))
+
+    async def find(self, parent: QueueId, name: str) -> Queue:
+        """Return the child *name* of *parent*.
+
+        Raises:
+            QueueNotFound: there is none.
+        """
+        found = await self._backend.find_queue(parent, name)
+        if found is None:
+            raise QueueNotFound
+        return self._keep(found)
+
+    async def children(self, parent: QueueId) -> Sequence[Queue]:
+        """Return the queues directly below *parent*, by name."""
+        return [self._keep(queue) for queue in await self._backend.children(parent)]
+
+    async def create(self, parent: QueueId, name: str, owner: Owner) -> Queue:
+        """Make the queue *name* below *parent*; errors as of `Backend.create_queue`."""
+        return self._keep(await self._backend.create_queue(parent, name, owner=owner, now=self._clock.now()))
+
+    async def remove(self, queue: QueueId) -> None:
+        """Remove a queue; errors as of `Backend.remove_queue`."""
+        await self._backend.remove_queue(queue)
+        self._records.pop(queue, None)
+
+    async def rename(self, queue: QueueId, parent: QueueId, name: str) -> None:
+        """Move a queue with all below it; errors as of `Backend.rename_queue`."""
+        await self._backend.rename_queue(queue, parent=parent, name=name)
+        self._records.pop(queue, None)
+
+    async def set_owner(self, queue: QueueId, owner: Owner) -> Queue:
+        """Change who owns a queue."""
+        if queue == ROOT:
+            self._root = replace(self._root, owner=owner)
+            return self._root
+        await self._backend.set_owner(queue, owner)
+        self._records.pop(queue, None)
+        return await self.get(queue)
+
+    def _keep(self, queue: Queue) -> Queue:
+        self._records[queue.id] = (queue, trio.current_time() + SHARED_RECORD_SECONDS)
+        return queue
