@@ -131,9 +131,11 @@ class Mount:
         """Fail if the log holds a complaint that was not announced, or lacks one that was."""
         lines = self.read_log().splitlines()
         unannounced = [line for line in lines if _DIRT.search(line) and not any(e.search(line) for e in self._expected)]
-        assert unannounced == []
+        if unannounced:
+            raise AssertionError("the log holds complaints: " + "\n".join(unannounced))
         missing = [e.pattern for e in self._expected if not any(e.search(line) for line in lines)]
-        assert missing == []
+        if missing:
+            raise AssertionError(f"the log lacks what was announced: {missing}")
 
 
 @contextmanager
