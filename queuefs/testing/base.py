@@ -1,0 +1,125 @@
+"""What the contract's tests have in common: how the store is opened, and the few steps that most of them begin with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from queuefs.errors import MessageNotFound
+from queuefs.lifecycle import State
+from queuefs.message import ROOT, Message, MessageId, Owner, QueueId
+from queuefs.registry import open_backend
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+    from contextlib import AbstractAsyncContextManager
+
+    from queuefs.backend import Backend
+
+#: The time at which every test begins, seconds; a power of two, so that sums with it are exact.
+START = 2.0**30
+
+#: The lease that a test takes when it does not matter, seconds.
+LEASE = 32.0
+
+OWNER = Owner(uid=1000, gid=100, mode=0o750)
+
+
+class Contract:
+    """The base of the contract's test classes: the knobs that a back end's subclass gives, and the fixtures."""
+
+    @pytest.fixture
+    def url(self) -> str:
+        """Return the URL of a store that no other test uses; each back end overrides this."""
+        raise NotImplementedError
+
+    def open_store(self, url: str) -> AbstractAsyncContextManager[Backend]:
+        """Open the store at *url*, as the daemon does; for what can't be said in a URL, override it."""
+        return open_backend(url)
+
+    async def use_ids_up(self, backend: Backend, url: str, *, last: int) -> None:
+        """Let the store believe that *last* was the last message id it gave; each back end overrides this."""
+        raise NotImplementedError
+
+    async def damage_payload(self, backend: Backend, url: str, message: MessageId) -> None:  # noqa: ARG002 - for those that override it
+        """Spoil what is stored as the payload of *message*; a back end whose payloads can go bad overrides this."""
+        pytest.skip("nothing is known that could spoil a payload of this store")
+
+    async def age(self, backend: Backend, url: str, *, seconds: float) -> None:
+        """Let every daemon's last sign of life be *seconds* older; each back end that is shared overrides this."""
+        raise NotImplementedError
+
+    @pytest.fixture
+    async def backend(self, url: str) -> AsyncIterator[Backend]:
+        """Open a new store, and look for disagreements in it after the test."""
+        async with self.open_store(url) as backend:
+            yield backend
+            assert await backend.audit() == []
+
+    @pytest.fixture
+    async def queue(self, backend: Backend) -> QueueId:
+        """Make a queue."""
+        return await new_queue(backend, "jobs")
+
+
+async def new_queue(backend: Backend, name: str, *, parent: QueueId = ROOT) -> QueueId:
+    """Make a queue and return its number."""
+    return (await backend.create_queue(parent, name, owner=OWNER, now=START)).id
+
+
+async def stage(
+    backend: Backend, queue: QueueId, data: bytes = b"x", *, priority: int = 0, partial: bool = False
+) -> MessageId:
+    """Stage a message."""
+    return await backend.stage(queue, data, partial=partial, priority=priority, now=START)
+
+
+async def put(backend: Backend, queue: QueueId, data: bytes = b"x", *, priority: int = 0) -> MessageId:
+    """Stage and publish a message."""
+    message = await stage(backend, queue, data, priority=priority)
+    await backend.publish(queue, message)
+    return message
+
+
+async def take(
+    backend: Backend, queue: QueueId, count: int = 1, *, lease: float = LEASE, now: float = START
+) -> Sequence[Message]:
+    """Claim messages."""
+    return await backend.claim(queue, count=count, lease=lease, now=now)
+
+
+async def take_one(backend: Backend, queue: QueueId, *, lease: float = LEASE, now: float = START) -> Message:
+    """Claim one message, which must be there."""
+    (message,) = await take(backend, queue, lease=lease, now=now)
+    return message
+
+
+async def lose(backend: Backend, queue: QueueId) -> Message:
+    """Claim one message and let its lease end; works on every clock, for a lease of no length is over at once."""
+    message = await take_one(backend, queue, lease=0.0)
+    assert list((await backend.tick(now=START, limit=100)).expired) == [(queue, message.id)]
+    return message
+
+
+async def pending(backend: Backend, queue: QueueId) -> list[MessageId]:
+    """Return the ids of the pending messages, in the order in which they will be handed out."""
+    return [message.id for message in await backend.snapshot(queue) if message.state is State.PENDING]
+
+
+async def find(backend: Backend, queue: QueueId, message: MessageId) -> Message:
+    """Return one unacknowledged message as it stands."""
+    (found,) = [each for each in await backend.snapshot(queue) if each.id == message]
+    return found
+
+
+async def state_of(backend: Backend, queue: QueueId, message: MessageId, *, size: int) -> State:
+    """Return where a message of *size* bytes stands, by what the back end shows of it."""
+    for each in await backend.snapshot(queue):
+        if each.id == message:
+            return each.state
+    try:
+        await backend.append(queue, message, b"", offset=size, partial=False)
+    except MessageNotFound:
+        return State.GONE
+    return State.STAGED

@@ -1,0 +1,45 @@
+"""The whole contract as one class."""
+
+from __future__ import annotations
+
+from queuefs.testing.claiming import ClaimingContract
+from queuefs.testing.keeping import DurableContract, SharedContract
+from queuefs.testing.looking import LookingContract
+from queuefs.testing.model import ModelContract
+from queuefs.testing.order import HammerContract, OrderContract
+from queuefs.testing.queues import QueueContract
+from queuefs.testing.settling import SettlingContract
+from queuefs.testing.steps import LifecycleContract
+from queuefs.testing.upkeep import UpkeepContract
+from queuefs.testing.writing import WritingContract
+
+
+class BackendContract(
+    QueueContract,
+    WritingContract,
+    ClaimingContract,
+    SettlingContract,
+    LookingContract,
+    UpkeepContract,
+    LifecycleContract,
+    OrderContract,
+    HammerContract,
+    DurableContract,
+    SharedContract,
+    ModelContract,
+):
+    """Every test that a back end has to pass.
+
+    A back end's own test file names its store, and says how to get at what the contract can't reach::
+
+        class TestMyBackend(BackendContract):
+            @pytest.fixture
+            def url(self, tmp_path: Path) -> str:
+                return f"mine://{tmp_path}/store"
+
+            async def use_ids_up(self, backend: Backend, url: str, *, last: int) -> None:
+                ...
+
+    See `Contract` for the other knobs: `open_store`, `damage_payload` and, for a store that several daemons may have
+    open, `age`. The tests want pytest-trio (``trio_mode = true``) and hypothesis.
+    """

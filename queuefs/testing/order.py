@@ -1,0 +1,181 @@
+"""The contract of the order of calls, and of many at once."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+import trio
+import trio.testing
+
+from queuefs.backend import Settled
+from queuefs.errors import QueueExists, QueueNotFound
+from queuefs.lifecycle import State
+from queuefs.message import ROOT, Counts, Message, MessageId, QueueId, Ref
+from queuefs.testing.base import LEASE, OWNER, START, Contract, put, stage, take, take_one
+
+if TYPE_CHECKING:
+    from queuefs.backend import Backend
+
+#: Tasks of each kind in the hammer, and messages of each producer.
+TASKS = 8
+EACH = 20
+
+
+class OrderContract(Contract):
+    """A call takes its place when it is made."""
+
+    async def test_a_publication_counts_before_it_is_awaited(self, backend: Backend, queue: QueueId) -> None:
+        """A later claim finds it done."""
+        message = await stage(backend, queue)
+        published = backend.publish(queue, message)
+        claimed = await take(backend, queue)
+        assert [each.id for each in claimed] == [message]
+        await published
+
+    async def test_answers_may_be_awaited_in_any_order(self, backend: Backend, queue: QueueId) -> None:
+        """Each call's answer is that of its place among the calls."""
+        for _ in range(2):
+            await put(backend, queue)
+        calls = [backend.counts(queue)]
+        first = backend.claim(queue, count=1, lease=LEASE, now=START)
+        calls.append(backend.counts(queue))
+        second = backend.claim(queue, count=1, lease=LEASE, now=START)
+        calls.append(backend.counts(queue))
+        answers = [await call for call in reversed(calls)]
+        assert answers == [Counts(0, 2), Counts(1, 1), Counts(2, 0)]
+        later, earlier = await second, await first
+        assert earlier[0].id < later[0].id
+
+    async def test_a_settled_message_is_settled_for_the_next_call(self, backend: Backend, queue: QueueId) -> None:
+        """Claim, nack, claim and ack without waiting in between."""
+        message = await put(backend, queue)
+        first = backend.claim(queue, count=1, lease=LEASE, now=START)
+        nacked = backend.nack(queue, [Ref(message)])
+        second = backend.claim(queue, count=1, lease=LEASE, now=START)
+        acked = backend.ack(queue, [Ref(message, 1), Ref(message, 2)])
+        counts = backend.counts(queue)
+        assert [each.receipt for each in await first] == [Ref(message, 1)]
+        assert list(await nacked) == [Settled.DONE]
+        assert [each.receipt for each in await second] == [Ref(message, 2)]
+        assert list(await acked) == [Settled.STALE, Settled.DONE]
+        assert await counts == Counts(0, 0)
+
+    async def test_the_tree_changes_in_the_order_of_calls(self, backend: Backend) -> None:
+        """A queue is found as soon as its making has been called for, and under its new name after a rename."""
+        making = backend.create_queue(ROOT, "a", owner=OWNER, now=START)
+        found = await backend.find_queue(ROOT, "a")
+        assert found == await making
+        assert found is not None
+        renaming = backend.rename_queue(found.id, parent=ROOT, name="b")
+        gone, there = backend.find_queue(ROOT, "a"), backend.find_queue(ROOT, "b")
+        removing = backend.remove_queue(found.id)
+        after = backend.find_queue(ROOT, "b")
+        assert await gone is None
+        assert (renamed := await there) is not None
+        assert renamed.id == found.id
+        assert await after is None
+        await renaming
+        await removing
+
+    async def test_errors_come_from_awaiting(self, backend: Backend, queue: QueueId) -> None:
+        """The call itself raises none, and those behind it are not disturbed."""
+        wrong = backend.get_queue(QueueId(queue + 1000))
+        taken = backend.create_queue(ROOT, "jobs", owner=OWNER, now=START)
+        right = backend.get_queue(queue)
+        assert (await right).id == queue
+        with pytest.raises(QueueNotFound):
+            await wrong
+        with pytest.raises(QueueExists):
+            await taken
+
+    async def test_an_instant_answer_is_there_at_once(self, backend: Backend, queue: QueueId) -> None:
+        """Where the trait says so, awaiting never suspends."""
+        if not backend.traits.instant:
+            pytest.skip("this store's answers have to be waited for")
+        with trio.testing.assert_no_checkpoints():
+            message = await put(backend, queue)
+            assert (await take_one(backend, queue)).id == message
+            await backend.ack(queue, [Ref(message)])
+            await backend.tick(now=START, limit=10)
+            assert await backend.counts(queue) == Counts(0, 0)
+
+
+class HammerContract(Contract):
+    """Many tasks at once."""
+
+    async def test_no_message_is_lost_or_doubled_and_no_count_is_ever_off(
+        self, backend: Backend, queue: QueueId
+    ) -> None:
+        """At every moment the counts are exactly what the calls made until then leave; each is acked once."""
+        hammer = _Hammer(backend, queue)
+        with trio.fail_after(60):
+            await hammer.run()
+        assert sorted(hammer.acked) == sorted(hammer.given)
+        assert set(hammer.acked.values()) == {1}
+        assert await backend.counts(queue) == Counts(0, 0)
+
+
+class _Hammer:
+    """Producers, consumers that now and then fail, and one who looks."""
+
+    def __init__(self, backend: Backend, queue: QueueId) -> None:
+        self._backend = backend
+        self._queue = queue
+        self._random = random.Random(11)  # noqa: S311 - the same each time
+        self.given: list[MessageId] = []
+        self.acked: Counter[MessageId] = Counter()
+        #: Calls made, whether or not they are answered: by the contract their order is that of their making.
+        self._published = 0
+        self._acks = 0
+
+    async def run(self) -> None:
+        async with trio.open_nursery() as looking:
+            looking.start_soon(self._look)
+            async with trio.open_nursery() as nursery:
+                for _ in range(TASKS):
+                    nursery.start_soon(self._produce)
+                    nursery.start_soon(self._consume)
+            looking.cancel_scope.cancel()
+
+    async def _produce(self) -> None:
+        for number in range(EACH):
+            message = await self._backend.stage(
+                self._queue, b"%d" % number, partial=False, priority=self._random.randint(-1, 1), now=START
+            )
+            self.given.append(message)
+            published = self._backend.publish(self._queue, message)
+            self._published += 1
+            await published
+            await trio.lowlevel.checkpoint()
+
+    async def _consume(self) -> None:
+        while self.acked.total() < TASKS * EACH:
+            for message in await take(self._backend, self._queue, self._random.randint(1, 3)):
+                await self._finish(message)
+            await trio.lowlevel.checkpoint()
+
+    async def _finish(self, message: Message) -> None:
+        chance = self._random.random()
+        refs = [message.receipt]
+        if chance < 1 / 8:
+            assert list(await self._backend.nack(self._queue, refs)) == [Settled.DONE]
+        elif chance < 2 / 8:
+            assert list(await self._backend.undo(self._queue, refs)) == [Settled.DONE]
+        else:
+            settled = self._backend.ack(self._queue, refs)
+            self._acks += 1
+            assert list(await settled) == [Settled.DONE]
+            self.acked[message.id] += 1
+
+    async def _look(self) -> None:
+        while True:
+            expected = self._published - self._acks
+            counting, viewing = self._backend.counts(self._queue), self._backend.snapshot(self._queue)
+            counts = await counting
+            states = Counter(message.state for message in await viewing)
+            assert counts.unacked == expected
+            assert counts == Counts(states[State.PENDING], states[State.PROCESSING])
+            await trio.lowlevel.checkpoint()
