@@ -130,6 +130,11 @@ def _serve(
             raise UserError.from_store(sole) from error
         if isinstance(sole, KeyboardInterrupt):
             raise sole from None
+        if isinstance(sole, RuntimeError) and str(sole).startswith(
+            "fuse_session_"
+        ):  # pyfuse3 has no better name for it
+            where = f"the log says why: {log_file}" if log_file else "the line before says why"
+            raise UserError(f"FUSE refuses to mount on {mountpoint}; {where}", Exit.NO_FUSE) from error
         structlog.get_logger(__name__).critical("the daemon failed", exc_info=error)
         raise UserError(f"the daemon failed: {type(sole).__name__}: {sole}", Exit.BUG) from error
 
