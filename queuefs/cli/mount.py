@@ -130,13 +130,16 @@ def _serve(
             raise UserError.from_store(sole) from error
         if isinstance(sole, KeyboardInterrupt):
             raise sole from None
-        if isinstance(sole, RuntimeError) and str(sole).startswith(
-            "fuse_session_"
-        ):  # pyfuse3 has no better name for it
+        if _is_refusal(sole):
             where = f"the log says why: {log_file}" if log_file else "the line before says why"
             raise UserError(f"FUSE refuses to mount on {mountpoint}; {where}", Exit.NO_FUSE) from error
         structlog.get_logger(__name__).critical("the daemon failed", exc_info=error)
         raise UserError(f"the daemon failed: {type(sole).__name__}: {sole}", Exit.BUG) from error
+
+
+def _is_refusal(error: BaseException) -> bool:
+    """Tell whether libfuse could not mount; it prints the reason, and pyfuse3 has no better name for it."""
+    return isinstance(error, RuntimeError) and str(error).startswith("fuse_session_")
 
 
 def _sole(error: BaseException) -> BaseException:
