@@ -1,0 +1,171 @@
+"""The files beside the database: the lock that keeps a second daemon out, and the reserve for a full disk."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+import structlog
+
+from queuefs.errors import StoreInUse, StoreUnusable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+log = structlog.get_logger(__name__)
+
+_OWN_FILE = 0o600
+_OWN_DIRECTORY = 0o700
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
+
+
+def beside(path: Path, suffix: str) -> Path:
+    """Return the file that belongs to the database *path*, such as its ``-wal``."""
+    return path.with_name(path.name + suffix)
+
+
+def make_parents(path: Path) -> None:
+    """Create the directories that *path* lies in, for their owner alone.
+
+    Raises:
+        StoreUnusable: that is not possible.
+    """
+    if path.is_dir():
+        raise StoreUnusable(f"{path} is a directory, not a database file")
+    missing = [directory for directory in path.parents if not directory.exists()]
+    try:
+        for directory in reversed(missing):
+            directory.mkdir(_OWN_DIRECTORY, exist_ok=True)
+    except OSError as error:
+        raise StoreUnusable(f"the directory of {path} can't be made: {error.strerror}") from error
+
+
+def make_file(path: Path) -> os.stat_result:
+    """Create *path* if it is missing, for its owner alone, and see that it can be written; return what it is.
+
+    Raises:
+        StoreUnusable: it is no regular file, or can't be written.
+    """
+    existed = path.exists()
+    try:
+        # O_NONBLOCK: opening a FIFO would wait for its other end.
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, _OWN_FILE)
+    except OSError as error:
+        raise StoreUnusable(f"{path} can't be opened for writing: {error.strerror}") from error
+    try:
+        found = os.fstat(fd)
+    finally:
+        os.close(fd)
+    if not stat.S_ISREG(found.st_mode):
+        raise StoreUnusable(f"{path} is not a regular file")
+    if not existed:
+        _sync_directory(path.parent)
+    return found
+
+
+def _sync_directory(directory: Path) -> None:
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)  # a new file's name is durable only then
+    finally:
+        os.close(fd)
+
+
+class Lock:
+    """An exclusive flock on ``<db>.lock``; the kernel drops it when the daemon dies, however it dies.
+
+    The file stays for ever (removing it would let two daemons lock two files of one name), and holds the number of
+    the last daemon's process. That it holds one says that the database has been made.
+    """
+
+    def __init__(self, fd: int) -> None:
+        """Hold *fd*, which is locked."""
+        self._fd = fd
+        #: Whether an earlier daemon had its database here.
+        self.was_used = os.fstat(fd).st_size > 0
+
+    def sign(self) -> None:
+        """Write down who we are, once the database is made."""
+        with suppress(OSError):  # a full disk; what is lost is a comfort
+            text = f"{os.getpid()}\n".encode("ascii")
+            os.pwrite(self._fd, text, 0)
+            os.ftruncate(self._fd, len(text))
+
+    @classmethod
+    @contextmanager
+    def taken(cls, path: Path) -> Iterator[Lock]:
+        """Hold the lock of the database *path*.
+
+        Raises:
+            StoreInUse: another daemon has it.
+            StoreUnusable: there can be no lock file.
+        """
+        name = beside(path, ".lock")
+        try:
+            fd = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _OWN_FILE)
+        except OSError as error:
+            raise StoreUnusable(f"the lock {name} can't be opened: {error.strerror}") from error
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = os.pread(fd, 32, 0).decode("ascii", "replace").strip()
+            os.close(fd)
+            if error.errno != errno.EWOULDBLOCK:
+                raise StoreUnusable(f"the lock {name} can't be taken: {error.strerror}") from error
+            who = f" (process {holder})" if holder else ""
+            raise StoreInUse(f"{path} is in use by another daemon{who}") from None
+        try:
+            yield cls(fd)
+        finally:
+            os.close(fd)  # not LOCK_UN: a forked child may still hold the same open file
+
+
+class Reserve:
+    """Room on the disk that is given up when the disk is full, so that messages can still be claimed and settled.
+
+    Settling needs room for the write-ahead log (measured: on a full disk neither a claim nor an ack nor a checkpoint
+    succeeds). New messages are taken only while the reserve is held, or where the database has free pages inside.
+    """
+
+    #: A write-ahead log of the usual length (1000 pages), once again in the database after a checkpoint.
+    BYTES = 8 << 20
+
+    def __init__(self, path: Path) -> None:
+        """Look whether an earlier daemon left the reserve of the database *path* whole."""
+        self._path = beside(path, ".reserve")
+        self.is_held = False
+        with suppress(OSError):
+            self.is_held = self._path.stat().st_blocks * 512 >= self.BYTES
+
+    def take(self) -> bool:
+        """Hold the reserve, if there is room for it."""
+        if self.is_held:
+            return True
+        try:
+            fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, _OWN_FILE)
+        except OSError as error:
+            log.warning("no reserve for a full disk", file=str(self._path), error=error.strerror)
+            return False
+        try:
+            os.posix_fallocate(fd, 0, self.BYTES)
+            self.is_held = True
+        except OSError as error:
+            os.ftruncate(fd, 0)  # ext4 keeps what it could get
+            if error.errno not in _NO_ROOM:
+                log.warning("no reserve for a full disk", file=str(self._path), error=error.strerror)
+        finally:
+            os.close(fd)
+        return self.is_held
+
+    def release(self) -> None:
+        """Give its room up."""
+        if self.is_held:
+            log.warning("disk full: the reserve is given up, new messages are refused", file=str(self._path))
+            with suppress(OSError):
+                os.truncate(self._path, 0)
+            self.is_held = False

@@ -1,0 +1,163 @@
+"""One open database: runs statements by name, and knows how to read and delete a message."""
+
+from __future__ import annotations
+
+import zlib
+from sqlite3 import Connection, Cursor, DatabaseError
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import structlog
+
+from queuefs.lifecycle import State
+from queuefs.message import Message, MessageId
+from queuefs_sqlite.faults import is_damage
+from queuefs_sqlite.ledger import Ledger
+from queuefs_sqlite.queries import QUERIES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+log = structlog.get_logger(__name__)
+
+#: The numbers in the column `state`.
+STAGED, PENDING, PROCESSING = range(3)
+_STATES = (State.STAGED, State.PENDING, State.PROCESSING)
+
+
+class Row(NamedTuple):
+    """A message as ``head``, ``snapshot`` and ``payload_row`` select it."""
+
+    id: int
+    state: int
+    size: int
+    rank: int
+    enqueued_at: float
+    attempt: int
+    claims: int
+    lease_until: float | None
+    crc: int
+    chunks: int
+
+    def message(self, data: bytes | None) -> Message:
+        """Return the value that leaves the back end."""
+        return Message(
+            id=MessageId(self.id),
+            state=_STATES[self.state],
+            data=data,
+            size=self.size,
+            priority=-self.rank,
+            enqueued_at=self.enqueued_at,
+            attempt=self.attempt,
+            claims=self.claims,
+            lease_until=self.lease_until,
+        )
+
+
+class Store:
+    """A connection, and what is known of the queues in it."""
+
+    def __init__(self, db: Connection) -> None:
+        """Read what is kept in memory.
+
+        Raises:
+            sqlite3.Error: it can't be read.
+        """
+        self.db = db
+        self.ledger = Ledger(self.run("all_queues"), last_box=self.value("last_box"), last_id=self.value("last_id"))
+        #: Boxes whose messages are still to be deleted.
+        self.trash = self._read_trash()
+        #: Whether this batch changed which boxes these are.
+        self.trash_touched = False
+        #: Messages whose payload was found damaged; each is logged once.
+        self._damaged: set[int] = set()
+
+    def run(self, query: str, *values: object) -> Cursor:
+        """Run one statement of queries.sql."""
+        return self.db.execute(QUERIES[query], values)
+
+    def value(self, query: str, *values: object) -> Any:
+        """Return the first column of a statement's only row."""
+        # fetchall: a cursor that is left half-read keeps a read transaction open, and the WAL grows without end.
+        return self.run(query, *values).fetchall()[0][0]
+
+    def first(self, query: str, *values: object) -> Any:
+        """Return a statement's first row, or None."""
+        cursor = self.run(query, *values)
+        try:
+            return cursor.fetchone()
+        finally:
+            cursor.close()
+
+    # A batch ------------------------------------------------------------------------------------------------------
+
+    def seal(self) -> None:
+        """Write what the batch has gathered; the last thing before its commit."""
+        for queue, account in self.ledger.changed():
+            self.run("set_counters", *account[1:], queue)
+        if self.trash_touched:
+            self._new_trash = self._read_trash()
+
+    def keep(self) -> None:
+        """Take note that the batch was committed."""
+        self.ledger.keep()
+        if self.trash_touched:
+            self.trash = self._new_trash
+            self.trash_touched = False
+
+    def forget(self) -> None:
+        """Take note that the batch was rolled back."""
+        self.ledger.forget()
+        self.trash_touched = False
+
+    def _read_trash(self) -> list[int]:
+        return [box for (box,) in self.run("trash").fetchall()]
+
+    # Messages -----------------------------------------------------------------------------------------------------
+
+    def readable(self, box: int, count: int) -> list[Message]:
+        """Return the first *count* pending messages whose payloads can be read, in order."""
+        found: list[Message] = []
+        head = self.run("head", box)
+        try:
+            for values in head:
+                row = Row._make(values)
+                data = self.payload(row)
+                if data is not None:
+                    found.append(row.message(data))
+                    if len(found) == count:
+                        break
+        finally:
+            head.close()
+        return found
+
+    def payload(self, row: Row) -> bytes | None:
+        """Return a message's payload, None if it is missing or not what was put in."""
+        data = self._read(row)
+        if data is not None and len(data) == row.size and zlib.crc32(data) == row.crc:
+            return data
+        if row.id not in self._damaged:
+            self._damaged.add(row.id)
+            log.error("payload damaged; the message is skipped and stays where it is", message=row.id, size=row.size)
+        return None
+
+    def _read(self, row: Row) -> bytes | None:
+        try:
+            body = self.first("body", row.id)
+            if body is None or not row.chunks:
+                return body and body[0]  # type: ignore[no-any-return]  # the column is a BLOB
+            return b"".join([body[0], *(data for (data,) in self.run("chunks", row.id))])
+        except DatabaseError as error:
+            if is_damage(error):
+                return None
+            raise
+
+    def delete(self, message: int, *, chunks: int) -> None:
+        """Delete a message and its payload."""
+        self.run("delete_message", message)
+        self.run("delete_body", message)
+        if chunks:
+            self.run("delete_chunks", message)
+
+    def snapshot(self, box: int) -> Iterator[Row]:
+        """Return all unacknowledged messages of a box in order."""
+        return map(Row._make, self.run("snapshot", box).fetchall())

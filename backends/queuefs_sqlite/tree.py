@@ -1,0 +1,105 @@
+"""The operations on queues. Each checks first and changes then, so that one that is refused has changed nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from queuefs.errors import BadValue, QueueBusy, QueueExists, QueueNotEmpty, QueueNotFound
+from queuefs.message import ROOT, Counts, Owner, Queue, QueueId
+from queuefs_sqlite.ledger import Account, queue_of
+
+if TYPE_CHECKING:
+    from queuefs_sqlite.store import Store
+
+
+def find_queue(store: Store, parent: QueueId, name: str) -> Queue | None:
+    """See `Backend.find_queue`."""
+    row = store.first("find_queue", parent, name)
+    return None if row is None else queue_of(row)
+
+
+def get_queue(store: Store, queue: QueueId) -> Queue:
+    """See `Backend.get_queue`."""
+    row = store.first("get_queue", queue)
+    if row is None:
+        raise QueueNotFound
+    return queue_of(row)
+
+
+def children(store: Store, parent: QueueId) -> list[Queue]:
+    """See `Backend.children`."""
+    return [queue_of(row) for row in store.run("children", parent)]
+
+
+def create_queue(store: Store, parent: QueueId, name: str, *, owner: Owner, now: float) -> Queue:
+    """See `Backend.create_queue`."""
+    if parent != ROOT:
+        store.ledger.account(parent)
+    if find_queue(store, parent, name) is not None:
+        raise QueueExists
+    box = store.ledger.new_box()
+    cursor = store.run("create_queue", parent, name, owner.uid, owner.gid, owner.mode, now, box)
+    assert cursor.lastrowid is not None  # it was an INSERT
+    queue = Queue(id=QueueId(cursor.lastrowid), parent=parent, name=name, owner=owner, created_at=float(now))
+    store.ledger.set_queue(queue)
+    store.ledger.set_account(queue.id, Account(box))
+    return queue
+
+
+def remove_queue(store: Store, queue: QueueId) -> None:
+    """See `Backend.remove_queue`."""
+    account = store.ledger.account(queue)
+    if account.pending or account.processing or store.first("has_children", queue) is not None:
+        raise QueueNotEmpty
+    if account.staged:
+        raise QueueBusy
+    store.run("remove_queue", queue)
+    store.ledger.drop_queue(queue)
+
+
+def rename_queue(store: Store, queue: QueueId, *, parent: QueueId, name: str) -> None:
+    """See `Backend.rename_queue`."""
+    old = get_queue(store, queue)
+    above = parent
+    while above != ROOT:
+        if above == queue:
+            raise BadValue("a queue can't be moved below itself")
+        above = get_queue(store, above).parent
+    there = find_queue(store, parent, name)
+    if there is not None and there.id != queue:
+        raise QueueExists
+    store.run("rename_queue", parent, name, queue)
+    store.ledger.set_queue(replace(old, parent=parent, name=name))
+
+
+def set_owner(store: Store, queue: QueueId, owner: Owner) -> None:
+    """See `Backend.set_owner`."""
+    old = get_queue(store, queue)
+    store.run("set_owner", owner.uid, owner.gid, owner.mode, queue)
+    store.ledger.set_queue(replace(old, owner=owner))
+
+
+def clear(store: Store, queue: QueueId) -> Counts:
+    """See `Backend.clear`. One step whatever the number of messages: the queue gets an empty box."""
+    old = store.ledger.account(queue)
+    counts = Counts(pending=old.pending, processing=old.processing)
+    if counts.unacked:
+        box = store.ledger.new_box()
+        store.run("move_box", box, queue)
+        store.run("move_staged", box, old.box)
+        store.run("throw_away", old.box)
+        store.trash_touched = True
+        store.ledger.set_account(queue, Account(box, staged=old.staged))
+    return counts
+
+
+def counts(store: Store, queue: QueueId) -> Counts:
+    """See `Backend.counts`."""
+    account = store.ledger.account(queue)
+    return Counts(pending=account.pending, processing=account.processing)
+
+
+def unacked_bytes(store: Store, queue: QueueId) -> int:
+    """See `Backend.unacked_bytes`."""
+    return store.ledger.account(queue).unacked_bytes
