@@ -169,10 +169,10 @@ WHERE messages.state = 2 AND messages.lease_until <= ? ORDER BY messages.lease_u
 SELECT min(lease_until) FROM messages WHERE state = 2;
 
 -- name: left_staged
--- What was being written when the last daemon ended.
+-- What was being written when the last daemon ended. The hints keep it from reading a million pending messages.
 SELECT messages.id, messages.partial, messages.size, messages.chunks, queues.qid
-FROM messages LEFT JOIN queues ON queues.box = messages.box
-WHERE messages.state = 0 AND messages.id > ? ORDER BY messages.id;
+FROM messages INDEXED BY messages_staged LEFT JOIN queues ON queues.box = messages.box
+WHERE messages.state = 0 AND +messages.id > ? ORDER BY messages.id;
 
 -- name: load_meta
 -- The single values.

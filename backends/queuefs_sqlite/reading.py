@@ -73,7 +73,14 @@ def extend(store: Store, queue: QueueId, refs: Sequence[Ref], *, lease: float, n
 
 def check(store: Store, queue: QueueId, refs: Sequence[Ref]) -> list[Settled]:
     """See `Backend.check`."""
-    return _settle(store, queue, refs, lambda _message, _size, _chunks: None)
+    results = _settle(store, queue, refs, lambda _message, _size, _chunks: None)
+    done: set[MessageId] = set()
+    for place, ref in enumerate(refs):
+        if ref.id in done:
+            results[place] = Settled.UNKNOWN  # `ack` would have removed it by then
+        elif results[place] is Settled.DONE:
+            done.add(ref.id)
+    return results
 
 
 def _settle(
