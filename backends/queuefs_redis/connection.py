@@ -1,0 +1,209 @@
+"""Runs batches of requests on one connection, and runs each mutating request once whatever happens to the connection.
+
+All of a batch is sent before the first answer is read. When the connection breaks, or an answer does not come, the
+rest of the batch is sent again over a new one, with the same numbers: the server has recorded the answers of this
+daemon's current batch (`once.lua`), so what was carried out is answered from there. redis-py's own retries would not
+know (measured: an enqueue whose reply was lost came out as two messages), and are off.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import outcome
+import redis
+import structlog
+
+from queuefs.errors import BackendError, BackendUnavailable, OutcomeUnknown
+from queuefs_redis.request import word_of
+from queuefs_redis.scripts import SCRIPTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from queuefs_redis.request import Arg, Request
+
+_log = structlog.get_logger(__name__)
+
+#: What says that the connection is gone or useless, not that a command was refused. (redis-py makes errors of
+#: authentication and of a server that is loading its data kinds of ConnectionError.)
+BROKEN = (redis.ConnectionError, redis.TimeoutError, redis.InvalidResponse, OSError)
+
+#: Kinds of ConnectionError by which the server says that it did not run a command.
+_NOT_RUN = {"LOADING", "NOAUTH"}
+
+#: Refusals after which a new connection may lead to a better server.
+_ELSEWHERE = {"READONLY", "MASTERDOWN"}
+
+#: One try may take this part of the command timeout, so that there is time for another.
+TRY_PART = 1 / 3
+
+_PAUSE_SECONDS = 0.05
+
+
+class _Again(Exception):
+    """The server did not know the scripts; the rest of the batch has to be sent again at once."""
+
+
+class Connection:
+    """One connection and the batches on it; used by one thread at a time."""
+
+    def __init__(
+        self, client_factory: Callable[[], redis.Redis], *, prefix: str, daemon: str, timeout: float, label: str
+    ) -> None:
+        """Prepare; nothing is sent yet.
+
+        Args:
+            client_factory: Makes the client, with socket timeouts of `TRY_PART` of *timeout* and without retries.
+            prefix: Begins every key.
+            daemon: Whose requests these are.
+            timeout: Seconds from a request's making to its failing.
+            label: What the log calls the server.
+        """
+        self._base = "{" + prefix + "}"
+        self._daemon = daemon
+        self._timeout = timeout
+        self._label = label
+        self._batch = 0
+        self._away = False
+        self._client = client_factory()  # kept: it closes its pool when it is collected
+        self._link: Any = self._client.connection_pool.make_connection()
+
+    def run(self, requests: Sequence[Request[Any]]) -> list[outcome.Outcome[Any]]:
+        """Carry out *requests* in order; return an outcome for each."""
+        try:
+            oldest = time.monotonic() - self._timeout * (1 - TRY_PART)
+            if not self._away or min(request.born for request in requests) > oldest:
+                return self._run(requests)
+            # They waited behind a batch that failed, and a further try would take too long for some of them.
+            outcomes = iter(self._run([request for request in requests if request.born > oldest]))
+            return [
+                next(outcomes) if request.born > oldest else outcome.Error(self._failure(unknown=False))
+                for request in requests
+            ]
+        except BaseException:
+            self.close()  # replies may be left in it, which would be taken for those of the next batch
+            raise
+
+    def close(self) -> None:
+        """Close the connection; the next batch opens it again."""
+        self._link.disconnect()
+
+    def _run(self, requests: Sequence[Request[Any]]) -> list[outcome.Outcome[Any]]:
+        self._batch += 1
+        commands = [self._command(number, request) for number, request in enumerate(requests)]
+        mutates = any(request.script.once for request in requests)
+        deadline = min((request.born for request in requests), default=0) + self._timeout * (1 - TRY_PART)
+        replies: list[Any] = []
+        doubt = False
+        while len(replies) < len(requests):
+            sent = False
+            try:
+                self._connect()
+                sent = True
+                self._exchange(commands, replies, begin=mutates)
+            except _Again:
+                if time.monotonic() >= deadline:
+                    break
+            except BROKEN as error:
+                self.close()
+                doubt = doubt or (sent and word_of(error) not in _NOT_RUN)
+                self._note_away(error)
+                if time.monotonic() >= deadline:
+                    break
+                time.sleep(_PAUSE_SECONDS)
+            except redis.ResponseError as error:  # it refuses the scripts themselves
+                replies += [error] * (len(requests) - len(replies))
+        return self._outcomes(requests, replies, doubt=doubt)
+
+    def _command(self, number: int, request: Request[Any]) -> tuple[Arg, ...]:
+        who = (self._daemon, self._batch, number) if request.script.once else ()
+        return ("EVALSHA", request.script.sha, 1, self._base, *who, *request.args())
+
+    def _connect(self) -> None:
+        """Have a connection that is not known to be closed; nothing has been sent when this fails."""
+        self._link.connect()  # does nothing if it is connected
+        try:
+            if not self._link.can_read():
+                return
+        except BROKEN:
+            pass
+        self._link.disconnect()  # nothing is due on it, so this was the end of the stream
+        self._link.connect()
+
+    def _exchange(self, commands: Sequence[tuple[Arg, ...]], replies: list[Any], *, begin: bool) -> None:
+        """Send what has no reply yet and read the replies, as far as they come."""
+        first = len(replies)
+        sent = list(commands[first:])
+        if begin:
+            sent.insert(0, ("EVALSHA", SCRIPTS["begin"].sha, 1, self._base, self._daemon, self._batch))
+        self._send(sent)
+        begun = self._read() if begin else b"+"
+        again = False
+        for _ in commands[first:]:
+            reply = self._read()
+            if reply == b"-late" and _refused(begun):
+                reply = begun
+            # What follows one that was not run may have been run. It is asked again all the same, to keep the order.
+            again = again or reply == b"-late" or isinstance(reply, redis.exceptions.NoScriptError)
+            if not again:
+                replies.append(reply)
+        self._note_back()
+        if again:
+            self.load_scripts()
+            raise _Again
+
+    def _send(self, commands: Sequence[tuple[Arg, ...]]) -> None:
+        self._link.send_packed_command(self._link.pack_commands(commands))
+
+    def _read(self) -> Any:
+        try:
+            return self._link.read_response()
+        except redis.ResponseError as error:
+            return error
+
+    def load_scripts(self) -> None:
+        """Give the server all scripts: it forgets them when it restarts, and a replica may never have had them."""
+        self._send([("SCRIPT", "LOAD", script.source) for script in SCRIPTS.values()])
+        errors = [reply for _ in SCRIPTS if isinstance(reply := self._read(), redis.ResponseError)]
+        if errors:
+            raise errors[0]
+
+    def ask(self, *command: Arg) -> Any:
+        """Return the reply to a single command; raises what redis-py raises."""
+        self._connect()
+        self._send([command])
+        return self._link.read_response()
+
+    def _outcomes(
+        self, requests: Sequence[Request[Any]], replies: Sequence[Any], *, doubt: bool
+    ) -> list[outcome.Outcome[Any]]:
+        if any(isinstance(reply, Exception) and word_of(reply) in _ELSEWHERE for reply in replies):
+            self.close()
+        outcomes: list[outcome.Outcome[Any]] = [
+            outcome.capture(request.result, reply) for request, reply in zip(requests, replies, strict=False)
+        ]
+        unanswered = requests[len(replies) :]
+        return outcomes + [
+            outcome.Error(self._failure(unknown=doubt and request.script.once)) for request in unanswered
+        ]
+
+    def _failure(self, *, unknown: bool) -> BackendError:
+        if unknown:
+            return OutcomeUnknown(f"the Redis server at {self._label} did not say whether it carried out a command")
+        return BackendUnavailable(f"the Redis server at {self._label} can't be reached")
+
+    def _note_away(self, error: Exception) -> None:
+        if not self._away:
+            self._away = True
+            _log.warning("redis away", server=self._label, error=str(error))
+
+    def _note_back(self) -> None:
+        if self._away:
+            self._away = False
+            _log.info("redis back", server=self._label)
+
+
+def _refused(reply: Any) -> bool:
+    return isinstance(reply, redis.ResponseError) and not isinstance(reply, redis.exceptions.NoScriptError)

@@ -1,0 +1,12 @@
+-- uses: common
+-- ARGV: daemon, now, after which silence a daemon is dead. Notes that it lives, and since when without a gap.
+go_on_when_full()
+local now = clock(ARGV[2])
+local last = redis.call('ZSCORE', P .. 'daemons', ARGV[1])
+if not last or now - last >= tonumber(ARGV[3]) then
+  redis.call('HSET', P .. 'beating', ARGV[1], digits(now))
+else
+  redis.call('HSETNX', P .. 'beating', ARGV[1], digits(now))
+end
+redis.call('ZADD', P .. 'daemons', digits(now), ARGV[1])
+return '+'

@@ -1,0 +1,2 @@
+-- uses: common
+return '+' .. (redis.call('GET', P .. 'clock') or '')

@@ -1,0 +1,20 @@
+-- uses: common, once, pending, publishing
+-- ARGV: queue, id, 1 to publish or 0 to discard.
+if before then
+  return before
+end
+local queue, id = ARGV[4], ARGV[5]
+if not known(queue) then
+  return '-noqueue'
+end
+local stage = redis.call('HGET', P .. 'stages:' .. daemon, id)
+if stage and string.match(stage, '^%S+') == queue then
+  go_on_when_full()
+  if ARGV[6] == '1' then
+    publish_staged(daemon, id, stage)
+  else
+    drop_staged(daemon, id, queue)
+  end
+  return answer('')
+end
+return '+'

@@ -1,0 +1,76 @@
+"""The requests that write a message, and the checksums of what they have stored so far."""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING, Any
+
+from queuefs.message import MessageId
+from queuefs_redis.records import padded
+from queuefs_redis.request import Request
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from queuefs.message import QueueId
+    from queuefs_redis.request import Arg
+
+#: Stands for a checksum that is not known.
+NO_CRC = "-"
+
+#: For each message being written: the checksum of its first n bytes, by n. Lua has no way to compute one, and crc32
+#: goes on from the last; an append whose outcome is unknown leaves two lengths that may be the stored one.
+Checksums = dict[MessageId, dict[int, int]]
+
+
+class Stage(Request[MessageId]):
+    """The first bytes of a message."""
+
+    __slots__ = ("_checksums", "_crc", "_data")
+
+    def __init__(self, checksums: Checksums, data: bytes, *args: Arg) -> None:
+        """Prepare; *args* are all but the checksum, the time and the data, then the time."""
+        super().__init__("stage", *args, decode=self._staged)
+        self._checksums = checksums
+        self._data = data
+        self._crc = 0
+
+    def args(self) -> Sequence[Arg]:
+        """Return the arguments: the checksum is computed here, on the worker thread."""
+        queue, partial, priority, now = self._args
+        self._crc = zlib.crc32(self._data)
+        return queue, partial, priority, self._crc, now, self._data
+
+    def _staged(self, reply: Any) -> MessageId:
+        message = MessageId(int(reply))
+        self._checksums[message] = {len(self._data): self._crc}
+        return message
+
+
+class Append(Request[None]):
+    """More bytes of a message."""
+
+    __slots__ = ("_checksums", "_crc", "_data", "_message", "_offset")
+
+    def __init__(
+        self, checksums: Checksums, queue: QueueId, message: MessageId, data: bytes, *, offset: int, partial: bool
+    ) -> None:
+        """Prepare to add *data* at *offset*."""
+        super().__init__("append", queue, padded(message), offset, int(partial), decode=self._appended)
+        self._checksums = checksums
+        self._message = message
+        self._data = data
+        self._offset = offset
+        self._crc: int | None = None
+
+    def args(self) -> Sequence[Arg]:
+        """Return the arguments, the checksum going on from the one at the offset."""
+        known = self._checksums.get(self._message, {})
+        before = known.get(self._offset)
+        if before is not None:
+            self._crc = known[self._offset + len(self._data)] = zlib.crc32(self._data, before)
+        return *self._args, NO_CRC if self._crc is None else self._crc, self._data
+
+    def _appended(self, _reply: Any) -> None:
+        if self._crc is not None:
+            self._checksums[self._message] = {self._offset + len(self._data): self._crc}

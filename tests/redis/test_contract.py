@@ -1,0 +1,108 @@
+"""The Redis back end keeps the contract: on a server by its own clock, on a server by the tests', and on fakeredis."""
+
+from __future__ import annotations
+
+import itertools
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import fakeredis
+import pytest
+import redis
+
+from queuefs.testing import BackendContract
+from queuefs.testing.base import START
+from queuefs_redis import RedisBackend
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+
+    from queuefs.backend import Backend
+    from queuefs.message import MessageId
+    from tests.conftest import Logs
+    from tests.support.redis_server import RedisServer
+
+_numbers = itertools.count(1)
+
+
+@dataclass
+class Store:
+    """How a test gets at its store beside the back end."""
+
+    make_client: Callable[[], redis.Redis]
+    logs: Logs
+    client: redis.Redis = field(init=False)
+    #: The daemons that have opened it.
+    daemons: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.client = self.make_client()
+
+
+#: By prefix, which is what these tests have for a URL.
+_stores: dict[str, Store] = {}
+
+
+class RedisContract(BackendContract):
+    """What the three have in common."""
+
+    server_time = False
+
+    @pytest.fixture
+    def client_factory(self) -> Callable[[], redis.Redis]:
+        raise NotImplementedError
+
+    @pytest.fixture
+    def url(self, client_factory: Callable[[], redis.Redis], logs: Logs) -> Iterator[str]:
+        prefix = f"test-{next(_numbers)}"
+        store = _stores[prefix] = Store(client_factory, logs)
+        yield prefix
+        store.client.close()
+
+    @asynccontextmanager
+    async def open_store(self, url: str) -> AsyncIterator[Backend]:
+        store = _stores[url]
+        async with RedisBackend.connect(store.make_client, prefix=url, server_time=self.server_time) as backend:
+            store.daemons.append(backend.daemon)
+            yield backend
+
+    async def use_ids_up(self, backend: Backend, url: str, *, last: int) -> None:  # noqa: ARG002 - the contract's signature
+        _stores[url].client.set(f"{{{url}}}:last-id", last)
+
+    async def damage_payload(self, backend: Backend, url: str, message: MessageId) -> None:  # noqa: ARG002 - as above
+        store = _stores[url]
+        store.logs.expect("payload damaged")
+        for key in store.client.scan_iter(f"{{{url}}}:q:*:body"):
+            store.client.hset(key, f"{message:019d}", "spoilt")
+
+    async def age(self, backend: Backend, url: str, *, seconds: float) -> None:
+        """Let *backend* have been silent, and the others not, for only one that was heard all the time may judge."""
+        store = _stores[url]
+        now = int(START * 1_000_000)
+        if self.server_time:
+            whole, microseconds = store.client.time()
+            now = whole * 1_000_000 + microseconds
+        for daemon in store.daemons:
+            silent = seconds if daemon == getattr(backend, "daemon", None) else 0
+            store.client.zadd(f"{{{url}}}:daemons", {daemon: now - silent * 1_000_000})
+            store.client.hset(f"{{{url}}}:beating", daemon, str(now - 60_000_000))
+
+
+class TestServer(RedisContract):
+    server_time = True
+
+    @pytest.fixture
+    def client_factory(self, redis_server: RedisServer) -> Callable[[], redis.Redis]:
+        return lambda: redis.Redis(port=redis_server.port)
+
+
+class TestServerByCallersTime(TestServer):
+    server_time = False
+
+
+class TestFakeRedis(RedisContract):
+    @pytest.fixture
+    def client_factory(self) -> Callable[[], redis.Redis]:
+        server = fakeredis.FakeServer()
+        return lambda: fakeredis.FakeRedis(server=server)
