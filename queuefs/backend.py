@@ -13,7 +13,8 @@ What holds for every method:
 * No operation is tried again unless it is certain that it was not carried out, or a repetition can be told from a
   second request.
 * `now` is seconds on the store's clock; where `Traits.server_time` is set it is ignored and the server's clock counts.
-* Every method that takes a queue raises `QueueNotFound` when there is none of that number.
+* Every method that takes a queue raises `QueueNotFound` when there is none of that number. The root is none: it may
+  only be a parent.
 * A message's place is its priority (higher first) and its id (lower first), for ever: whatever makes it pending again
   brings it back there.
 """

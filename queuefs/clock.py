@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+#: Two clocks are never read at one instant, and one is slewed: a smaller difference is no new setting.
+WALL_CLOCK_WAS_SET_SECONDS = 0.1
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockMark:
@@ -71,6 +74,8 @@ class Clock:
         self._boot_id = boot_id
         #: The store's time when the machine's uptime was zero.
         self._origin = at - uptime
+        #: How far the wall clock is ahead of the store's time, seconds.
+        self._wall_ahead = self._machine.wall() - at
 
     def now(self) -> float:
         """Return the store's time, Unix seconds."""
@@ -82,5 +87,11 @@ class Clock:
         return ClockMark(boot_id=self._boot_id, uptime=uptime, at=self._origin + uptime)
 
     def to_wall(self, at: float) -> float:
-        """Return the wall clock's Unix seconds of the store's moment *at*, by the wall clock as it stands now."""
-        return at + (self._machine.wall() - self.now())
+        """Return the wall clock's Unix seconds of the store's moment *at*, by the wall clock as it stands now.
+
+        The same moment gives the same seconds each time, unless the wall clock was set.
+        """
+        ahead = self._machine.wall() - self.now()
+        if abs(ahead - self._wall_ahead) > WALL_CLOCK_WAS_SET_SECONDS:
+            self._wall_ahead = ahead
+        return at + self._wall_ahead

@@ -106,7 +106,7 @@ class Ref:
             BadValue: *text* is neither.
         """
         found = _REF.fullmatch(text)
-        if found is None or int(found[1]) > MAX_MESSAGE_ID:
+        if found is None or any(int(number) > MAX_MESSAGE_ID for number in found.groups(b"0")):
             raise BadValue(f"not a message id or receipt: {text[:80]!r}")
         return cls(MessageId(int(found[1])), int(found[2]) if found[2] else None)
 

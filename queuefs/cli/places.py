@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, unquote_to_bytes
 
 from queuefs.registry import scheme_of
 
@@ -25,11 +25,12 @@ def default_log_file() -> Path:
 
 def default_store() -> str:
     """Return the URL of the SQLite store in the state directory."""
-    return "sqlite://" + quote(str(state_dir() / "queue.db"))
+    return "sqlite://" + quote(os.fsencode(state_dir() / "queue.db"))
 
 
 def sqlite_file(url: str) -> Path | None:
     """Return the file that *url* names, symlinks resolved; None if it is not SQLite's."""
     if scheme_of(url) != "sqlite":
         return None
-    return Path(os.path.realpath(unquote(urlsplit(url).path)))
+    path = url.partition("?")[0].partition("://")[2]
+    return Path(os.path.realpath(os.fsdecode(unquote_to_bytes(path))))

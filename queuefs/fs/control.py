@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, ClassVar
 
 from queuefs.errors import BadValue
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 READ = 0o444
 WRITE = 0o222
 
+READING = frozenset({os.O_RDONLY})
+WRITING = frozenset({os.O_WRONLY})
+
 #: Sizes that are no multiple of a page: GNU `wc -c` believes any other size without a look at the content.
 _PAGE = 4096
 
@@ -33,16 +37,17 @@ class ControlFile:
     """One verb as a file."""
 
     name: ClassVar[str]
-    #: Whether it may be opened for reading and for writing.
-    readable: ClassVar[bool] = False
-    writable: ClassVar[bool] = False
+    #: How it may be opened: of O_RDONLY, O_WRONLY and O_RDWR.
+    access: ClassVar[frozenset[int]]
     #: Whether its whole text is made when its name is looked up, so that its size is exact.
     has_text: ClassVar[bool] = False
 
     def mode(self, queue_mode: int) -> int:
         """Return its permission bits: who may write a queue may use the verbs that change it, in either direction."""
         write = queue_mode & WRITE
-        return (write if self.writable else 0) | (write << 1 if self.readable else 0)
+        readable = not self.access.isdisjoint({os.O_RDONLY, os.O_RDWR})
+        writable = not self.access.isdisjoint({os.O_WRONLY, os.O_RDWR})
+        return (write if writable else 0) | (write << 1 if readable else 0)
 
     async def text(self, service: Service, queue: QueueId) -> bytes:
         """Return what reading gives now (where `has_text`)."""
@@ -56,11 +61,14 @@ class ControlFile:
         """Open it for the thread *pid*; *text* is what the look-up made."""
         raise NotImplementedError
 
+    async def truncate(self, service: Service, queue: QueueId) -> None:
+        """Answer ``> file`` and truncate(2); most have nothing to do."""
+
 
 class Looking(ControlFile):
     """A verb that shows something and changes nothing: the queue's r bits count."""
 
-    readable = True
+    access = READING
 
     def mode(self, queue_mode: int) -> int:
         """Return the queue's r bits."""
@@ -128,7 +136,7 @@ class Dequeue(ControlFile):
     """`dequeue`: claim the next message by reading it."""
 
     name = "dequeue"
-    readable = True
+    access = READING
 
     async def size(self, service: Service, queue: QueueId) -> int:  # noqa: ARG002
         """Return a bound: a reader that splices asks for no more than the size it was told."""
@@ -143,8 +151,7 @@ class Enqueue(ControlFile):
     """`enqueue`: what is written until the last close is one message; reading back gives its id."""
 
     name = "enqueue"
-    readable = True
-    writable = True
+    access = frozenset({os.O_WRONLY, os.O_RDWR})
 
     def open(self, service: Service, queue: QueueId, text: bytes | None, pid: int) -> Handle:  # noqa: ARG002
         """Begin a message."""
@@ -154,7 +161,7 @@ class Enqueue(ControlFile):
 class Settling(ControlFile):
     """A verb that takes ids or receipts, one a line."""
 
-    writable = True
+    access = WRITING
     verb: ClassVar[Verb]
 
     def open(self, service: Service, queue: QueueId, text: bytes | None, pid: int) -> Handle:  # noqa: ARG002
@@ -187,11 +194,15 @@ class Clear(ControlFile):
     """`clear`: remove everything that is unacknowledged."""
 
     name = "clear"
-    writable = True
+    access = WRITING
 
     def open(self, service: Service, queue: QueueId, text: bytes | None, pid: int) -> Handle:  # noqa: ARG002
         """Wait for a write."""
         return ClearHandle(service, queue)
+
+    async def truncate(self, service: Service, queue: QueueId) -> None:
+        """Clear."""
+        await service.clear(queue)
 
 
 #: Every control file, in the order in which a directory lists them.

@@ -231,8 +231,4 @@ class ClearHandle(Handle):
 
     async def write(self, data: bytes) -> None:  # noqa: ARG002 - any write will do
         """Remove all unacknowledged messages."""
-        await self.clear()
-
-    async def clear(self) -> None:
-        """Remove all unacknowledged messages."""
         await self._service.clear(self._queue)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyfuse3
@@ -13,6 +12,7 @@ import trio
 
 from queuefs.clock import Clock
 from queuefs.errors import BackendError
+from queuefs.fs.background import raise_limit
 from queuefs.fs.operations import Operations
 from queuefs.fs.shortwait import short_wait
 from queuefs.handover import Handover
@@ -22,6 +22,8 @@ from queuefs.tree import Tree
 from queuefs.upkeep import Upkeep
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
     from queuefs.backend import Backend
     from queuefs.settings import MountOptions
 
@@ -32,18 +34,11 @@ log = structlog.get_logger(__name__)
 MIN_WORKERS = 32
 MAX_WORKERS = 100_000
 
-#: How many background requests the kernel may have under way. With its default of 12, as many readers that splice can
-#: keep every RELEASE from us, and with it the messages that would wake them.
-MAX_BACKGROUND = 20_000
-
 #: When the daemon stops: so long may writers take to finish, then so long the back end, then so long other requests,
 #: seconds.
 FINISH_WRITING_SECONDS = 1.0
 FINISH_STORING_SECONDS = 4.0
 FINISH_REQUESTS_SECONDS = 1.0
-
-#: How often open files are counted while the daemon waits for them to be closed, seconds.
-LOOK_SECONDS = 0.02
 
 
 async def serve(
@@ -83,7 +78,7 @@ async def serve(
             try:
                 await _until_it_answers(mountpoint)
                 task_status.started()
-                await _first_of(stop, ended)
+                await _first_of(stop.wait(), ended.wait())
                 service.stop()
                 await _drain(operations, handover, ended)
             finally:
@@ -109,38 +104,26 @@ async def _answer(ended: trio.Event) -> None:
 
 
 async def _until_it_answers(mountpoint: str) -> None:
-    """Stat the mount, from a thread: the loop must be free to answer."""
-    status = await trio.to_thread.run_sync(os.stat, mountpoint, abandon_on_cancel=True)
-    _raise_background_limit(os.minor(status.st_dev))
+    """Look at the mount, from a thread: the loop must be free to answer."""
+    await trio.to_thread.run_sync(raise_limit, mountpoint, abandon_on_cancel=True)
 
 
-def _raise_background_limit(connection: int) -> None:
-    knob = Path(f"/sys/fs/fuse/connections/{connection}/max_background")
-    try:
-        knob.write_text(str(MAX_BACKGROUND), encoding="ascii")
-        now = int(knob.read_text(encoding="ascii"))
-    except OSError as error:
-        log.info("can't raise the kernel's limit of background requests", file=str(knob), reason=str(error))
-        return
-    log.debug("limit of background requests", limit=now)
-
-
-async def _first_of(*events: trio.Event) -> None:
+async def _first_of(*waits: Coroutine[object, object, None]) -> None:
+    """Return when the first of *waits* has ended."""
     async with trio.open_nursery() as nursery:
 
-        async def wait(event: trio.Event) -> None:
-            await event.wait()
+        async def first(wait: Coroutine[object, object, None]) -> None:
+            await wait
             nursery.cancel_scope.cancel()
 
-        for event in events:
-            nursery.start_soon(wait, event)
+        for wait in waits:
+            nursery.start_soon(first, wait)
 
 
 async def _drain(operations: Operations, handover: Handover, ended: trio.Event) -> None:
     """Let open files be closed, and what closes left to do be done; within bounds."""
     with trio.move_on_after(FINISH_WRITING_SECONDS):
-        while operations.open_files and not ended.is_set():
-            await trio.sleep(LOOK_SECONDS)
+        await _first_of(operations.all_closed(), ended.wait())
     if operations.open_files:
         log.info("stopping with open files", files=operations.open_files)
     with trio.move_on_after(FINISH_STORING_SECONDS) as scope:

@@ -30,6 +30,8 @@ class VerbFile:
     #: What the caller will read, where it is made when the name is looked up, and its size, bytes.
     text: bytes | None = field(default=None, repr=False)
     size: int = 0
+    #: How often it is open.
+    opens: int = 0
 
 
 Node = QueueDirectory | VerbFile

@@ -7,12 +7,12 @@ import os
 from typing import TYPE_CHECKING, NoReturn, cast
 
 import pyfuse3
+import trio
 
 import queuefs
 from queuefs.errors import BadValue, NotPermitted, QueueNotFound
 from queuefs.fs.attributes import queue_attributes, verb_attributes
 from queuefs.fs.control import CONTROLS, check_options, find_control
-from queuefs.fs.handles import ClearHandle
 from queuefs.fs.inodes import Inodes, verb_key
 from queuefs.fs.nodes import QueueDirectory, VerbFile
 from queuefs.fs.seam import all_answered
@@ -81,6 +81,8 @@ class Operations(pyfuse3.Operations):
         self._last_handle = 0
         self._files: dict[FileHandleT, tuple[Handle, InodeT]] = {}
         self._directories: dict[FileHandleT, Directory] = {}
+        #: Set at each last close, once somebody waits for that.
+        self._closed: trio.Event | None = None
 
     # Names and attributes -------------------------------------------------------------------------------------------
 
@@ -116,10 +118,14 @@ class Operations(pyfuse3.Operations):
         inode: InodeT,
         attr: EntryAttributes,
         fields: SetattrFields,
-        fh: FileHandleT | None,
+        fh: FileHandleT | None,  # noqa: ARG002 - pyfuse3's form
         ctx: RequestContext,  # noqa: ARG002 - pyfuse3's form
     ) -> EntryAttributes:
-        """Change a queue's owner and mode; on control files, times and sizes mean nothing, and are accepted."""
+        """Change a queue's owner and mode.
+
+        On control files times mean nothing and are accepted, and so is a mode while the caller has the file open:
+        `cp -p` sets it so.
+        """
         node = self._inodes.node(inode)
         if fields.update_mode or fields.update_uid or fields.update_gid:
             if isinstance(node, QueueDirectory):
@@ -130,8 +136,10 @@ class Operations(pyfuse3.Operations):
                     mode=attr.st_mode & _PERMISSIONS if fields.update_mode else old.mode,
                 )
                 await self._tree.set_owner(node.queue, owner)
-            elif fh is None:
+            elif node.opens == 0:  # fchmod(2) does not say through which file it comes
                 raise NotPermitted("a control file's owner and mode follow its queue's")
+        if fields.update_size and isinstance(node, VerbFile):
+            await node.control.truncate(self._service, node.queue)
         return await self._attributes(inode)
 
     async def statfs(self, ctx: RequestContext) -> StatvfsData:  # noqa: ARG002 - pyfuse3's form
@@ -245,8 +253,9 @@ class Operations(pyfuse3.Operations):
         _check_access(node.control, flags)
         text, node.text = node.text, None
         handle = node.control.open(self._service, node.queue, text, ctx.pid)
-        if flags & os.O_TRUNC and isinstance(handle, ClearHandle):
-            await handle.clear()
+        if flags & os.O_TRUNC:
+            await node.control.truncate(self._service, node.queue)
+        node.opens += 1
         number = self._next_handle()
         self._files[number] = (handle, inode)
         return pyfuse3.FileInfo(fh=number, direct_io=True, keep_cache=False)
@@ -267,9 +276,12 @@ class Operations(pyfuse3.Operations):
     async def release(self, fh: FileHandleT) -> None:
         """Answer the last close; what it leaves to be done is handed over, so this never waits."""
         handle, inode = self._files.pop(fh)
-        node = self._inodes.node(inode)
-        if isinstance(node, VerbFile) and node.caller is not None:
+        node = cast("VerbFile", self._inodes.node(inode))
+        node.opens -= 1
+        if node.caller is not None:
             self._inodes.retire(inode)
+        if self._closed is not None:
+            self._closed.set()
         await handle.release()
 
     async def fsync(self, fh: FileHandleT, datasync: bool) -> None:  # noqa: ARG002, FBT001 - pyfuse3's form
@@ -311,6 +323,12 @@ class Operations(pyfuse3.Operations):
     def open_files(self) -> int:
         """How many control files are open."""
         return len(self._files)
+
+    async def all_closed(self) -> None:
+        """Return once no control file is open."""
+        while self._files:
+            self._closed = trio.Event()
+            await self._closed.wait()
 
     def _next_handle(self) -> FileHandleT:
         self._last_handle += 1
@@ -361,13 +379,7 @@ def _text(name: bytes) -> str:
 
 def _check_access(control: ControlFile, flags: int) -> None:
     """Refuse a direction the verb does not have: root is not kept from it by the mode."""
-    access = flags & os.O_ACCMODE
-    allowed = {
-        os.O_RDONLY: control.readable and control.name != "enqueue",
-        os.O_WRONLY: control.writable,
-        os.O_RDWR: control.readable and control.writable,
-    }
-    if not allowed[access]:
+    if flags & os.O_ACCMODE not in control.access:
         raise pyfuse3.FUSEError(errno.EACCES)
 
 

@@ -39,7 +39,9 @@ def answered(handler: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[object
             log.warning("back end failed", call=name, reason=str(error), errno=errno.errorcode[error.errno])
             raise pyfuse3.FUSEError(error.errno) from error
         except QueueFSError as error:
-            log.info("refused", call=name, reason=str(error), errno=errno.errorcode[error.errno])
+            # Programs look names up to see whether they are there; that is no refusal worth a line.
+            tell = log.debug if name == "lookup" else log.info
+            tell("refused", call=name, reason=str(error), errno=errno.errorcode[error.errno])
             raise pyfuse3.FUSEError(error.errno) from error
         except Exception as error:
             log.exception("a bug in QueueFS", call=name)
