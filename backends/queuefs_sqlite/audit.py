@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from queuefs_sqlite.ledger import Account
 from queuefs_sqlite.store import Row
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def _queues(store: Store) -> Iterator[str]:
     for queue, name in store.run("audit_tree").fetchall():
         yield f"queue {queue} ({name!r}): its parents do not lead to the root"
     for row in store.run("all_queues").fetchall():
-        if tuple(store.ledger.account(row[0])) != tuple(row[7:]):
+        if not store.ledger.agrees(row[0], Account(*row[7:])):
             yield f"queue {row[0]}: memory and file disagree"
 
 

@@ -25,9 +25,12 @@ USER_VERSION = 1
 #: What a store has to have, by the schema's own text.
 _PARTS = frozenset(re.findall(r"^CREATE (?:TABLE|(?:UNIQUE )?INDEX) (\w+)", SCHEMA, re.MULTILINE))
 
+#: Nobody else writes, but someone may look with sqlite3(1); a back end that is away says so within this.
+BUSY_TIMEOUT_MS = 3000
+
 # Every one is set, because builds differ: Debian's has SECURE_DELETE on.
 _PRAGMAS = """
-PRAGMA busy_timeout = 3000;
+PRAGMA busy_timeout = {busy};
 PRAGMA synchronous = {synchronous};
 PRAGMA secure_delete = OFF;
 PRAGMA temp_store = MEMORY;
@@ -37,7 +40,6 @@ PRAGMA journal_size_limit = 4194304;
 PRAGMA foreign_keys = OFF;
 PRAGMA recursive_triggers = OFF;
 """
-# busy_timeout: nobody else writes, but someone may look with sqlite3(1); a back end that is away says so in 3 s.
 # secure_delete: overwriting would write each payload once more when it is acknowledged.
 # wal_autocheckpoint, journal_size_limit: without them a log of 454 MB was measured.
 
@@ -96,7 +98,7 @@ def open_database(location: Location, *, may_create: bool) -> sqlite3.Connection
     """
     db = sqlite3.connect(location.path, isolation_level=None, check_same_thread=False, cached_statements=128)
     try:
-        db.executescript(_PRAGMAS.format(synchronous=location.synchronous))
+        db.executescript(_PRAGMAS.format(busy=BUSY_TIMEOUT_MS, synchronous=location.synchronous))
         if may_create and _is_empty(db):
             db.executescript(f"BEGIN IMMEDIATE;\n{SCHEMA}\nCOMMIT;")
         _recognise(db, location.path)

@@ -35,6 +35,9 @@ log = structlog.get_logger(__name__)
 
 #: The payload bytes of one transaction: what the log has to hold beside the database.
 _PORTION_BYTES = 8 << 20
+#: Payloads from here on are looked at before they are tried: one of 30 MB that fits the log and then not the database
+#: could not be moved out of the log again, whatever the reserve.
+_BIG_BYTES = 1 << 20
 _PAGE_BYTES = 4096
 #: Free pages that a new message may need beside those of its payload, for all the indexes.
 _SPARE_PAGES = 16
@@ -101,23 +104,24 @@ class Engine:
     # Batches ------------------------------------------------------------------------------------------------------
 
     def _portion(self, pieces: Sequence[Piece]) -> list[outcome.Outcome[Any]]:
-        if not any(piece.grows for piece in pieces) or self._reserve.take():
+        if not any(piece.grows for piece in pieces) or self._may_grow(pieces):
             try:
                 return self._transaction(pieces, takes_trash=True)
             except Exception as error:  # noqa: BLE001 - whatever it is, it must hit its own caller alone
                 log.debug("batch is played again one by one", pieces=len(pieces), error=repr(error))
-            return [self._alone(piece) for piece in pieces]
         answers = [self._alone(piece) for piece in pieces]
-        self._make_room()
+        if not self._reserve.is_whole:
+            self._make_room()
+            self._reserve.keep_some()
         return answers
 
     def _alone(self, piece: Piece) -> outcome.Outcome[Any]:
+        if piece.grows and not self._may_grow([piece]) and not self._has_free_pages(piece):
+            return outcome.Error(StoreFull())
         try:
-            if piece.grows and not self._has_room(piece):
-                return outcome.Error(StoreFull())
             return self._transaction([piece])[0]
         except Exception as error:  # noqa: BLE001 - as above
-            if not faults.is_full(error) or piece.grows:
+            if not faults.is_full(error) or (piece.grows and not self._has_free_pages(piece)):
                 return outcome.Error(faults.translated(error))
         self._reserve.release()
         self._make_room()
@@ -198,14 +202,21 @@ class Engine:
 
     # A full disk --------------------------------------------------------------------------------------------------
 
-    def _has_room(self, piece: Piece) -> bool:
-        if self._reserve.is_held:
-            return True
+    def _may_grow(self, pieces: Sequence[Piece]) -> bool:
+        """Whether the disk may be asked for more: it has to hold new payloads in the log and in the database."""
+        if not self._reserve.take():
+            return False
+        weight = sum(piece.weight for piece in pieces)
+        return weight < _BIG_BYTES or self._reserve.free() >= 2 * weight
+
+    def _has_free_pages(self, piece: Piece) -> bool:
+        """Whether the database has room inside, so that a new message takes none of the disk's."""
         try:
             free = self._store.db.execute("PRAGMA freelist_count").fetchall()[0][0]
         except sqlite3.Error:
             return False
-        return bool(free >= piece.weight // _PAGE_BYTES + _SPARE_PAGES)
+        has_log = piece.weight < _BIG_BYTES or self._reserve.free() >= piece.weight
+        return bool(has_log and free >= piece.weight // _PAGE_BYTES + _SPARE_PAGES)
 
     def _make_room(self) -> None:
         """Empty the log and delete what was cleared: both give room back, inside the database or on the disk."""

@@ -129,43 +129,71 @@ class Reserve:
     """Room on the disk that is given up when the disk is full, so that messages can still be claimed and settled.
 
     Settling needs room for the write-ahead log (measured: on a full disk neither a claim nor an ack nor a checkpoint
-    succeeds). New messages are taken only while the reserve is held, or where the database has free pages inside.
+    succeeds). New messages are taken only while the reserve is whole, or where the database has free pages inside.
     """
 
-    #: A write-ahead log of the usual length (1000 pages), once again in the database after a checkpoint.
+    #: A write-ahead log of the usual length (1000 pages), and the same again in the database after a checkpoint.
     BYTES = 8 << 20
 
     def __init__(self, path: Path) -> None:
-        """Look whether an earlier daemon left the reserve of the database *path* whole."""
+        """Look what an earlier daemon left as the reserve of the database *path*."""
         self._path = beside(path, ".reserve")
-        self.is_held = False
+        self._held = 0
+        self._is_told = False
         with suppress(OSError):
-            self.is_held = self._path.stat().st_blocks * 512 >= self.BYTES
+            self._held = self._path.stat().st_blocks * 512
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether new messages may take room on the disk."""
+        return self._held >= self.BYTES
+
+    @property
+    def is_held(self) -> bool:
+        """Whether there is anything to give up."""
+        return self._held > 0
+
+    def free(self) -> int:
+        """Return how many bytes the disk has beside the reserve."""
+        disk = os.statvfs(self._path.parent)
+        return disk.f_bavail * disk.f_frsize
 
     def take(self) -> bool:
-        """Hold the reserve, if there is room for it."""
-        if self.is_held:
-            return True
+        """Hold the whole, if there is room for it and as much again; else the next message would want it back."""
+        if not self.is_whole and self.free() >= 2 * self.BYTES:
+            self._hold(self.BYTES)
+        return self.is_whole
+
+    def keep_some(self) -> None:
+        """Hold half of what there is, so that nobody else can take all of it before it is needed once more."""
+        size = min(self.BYTES, self.free() // 2)
+        if size > self._held:
+            self._hold(size)
+
+    def release(self) -> None:
+        """Give its room up."""
+        if not self._is_told:
+            self._is_told = True
+            log.warning("disk full: the reserve is given up, new messages are refused", file=str(self._path))
+        if self._held:
+            with suppress(OSError):
+                os.truncate(self._path, 0)
+            self._held = 0
+
+    def _hold(self, size: int) -> None:
         try:
             fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, _OWN_FILE)
         except OSError as error:
             log.warning("no reserve for a full disk", file=str(self._path), error=error.strerror)
-            return False
+            return
         try:
-            os.posix_fallocate(fd, 0, self.BYTES)
-            self.is_held = True
+            os.posix_fallocate(fd, 0, size)
+            self._held = size
+            self._is_told = self._is_told and not self.is_whole
         except OSError as error:
             os.ftruncate(fd, 0)  # ext4 keeps what it could get
+            self._held = 0
             if error.errno not in _NO_ROOM:
                 log.warning("no reserve for a full disk", file=str(self._path), error=error.strerror)
         finally:
             os.close(fd)
-        return self.is_held
-
-    def release(self) -> None:
-        """Give its room up."""
-        if self.is_held:
-            log.warning("disk full: the reserve is given up, new messages are refused", file=str(self._path))
-            with suppress(OSError):
-                os.truncate(self._path, 0)
-            self.is_held = False

@@ -58,6 +58,10 @@ class Ledger:
             raise QueueNotFound
         return account
 
+    def agrees(self, queue: QueueId, account: Account) -> bool:
+        """Whether these are the counters as the batch has left them so far."""
+        return self._new_accounts.get(queue, self._accounts.get(queue)) == account
+
     def new_box(self) -> int:
         """Return the number of a box that nothing lies in."""
         self._last_box += 1

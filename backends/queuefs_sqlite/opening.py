@@ -41,6 +41,7 @@ def opened(location: Location) -> Iterator[Engine]:
         try:
             lock.sign()
             if not reserve.take():
+                reserve.keep_some()
                 log.warning("little room on the disk: new messages may be refused", file=str(location.path))
             yield engine
         finally:
