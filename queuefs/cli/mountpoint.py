@@ -68,6 +68,8 @@ def require_usable(directory: str) -> None:
             raise UserError(f"{directory} is not a directory", Exit.NO_MOUNT_POINT)
         if any(Path(directory).iterdir()):
             raise UserError(f"{directory} is not empty; a mount would hide what is in it", Exit.NO_MOUNT_POINT)
+        if not os.access(directory, os.W_OK):  # fusermount3 asks for this, and says so where only the log hears it
+            raise UserError(f"this user may not write to {directory}, and so not mount on it", Exit.NOT_PERMITTED)
     except FileNotFoundError:
         raise UserError(f"there is no directory {directory}", Exit.NO_MOUNT_POINT) from None
     except PermissionError as error:

@@ -62,7 +62,7 @@ class ControlFile:
         raise NotImplementedError
 
     async def truncate(self, service: Service, queue: QueueId) -> None:
-        """Answer ``> file`` and truncate(2); most have nothing to do."""
+        """Answer a truncation, as by ``>`` in a shell; most verbs have nothing to do."""
 
 
 class Looking(ControlFile):

@@ -38,10 +38,11 @@ class Inodes:
         """Return the directory *inode*; the kernel asks for entries of nothing else."""
         return cast("QueueDirectory", self._nodes[inode])
 
-    def find(self, key: Hashable, make: Callable[[], Node]) -> InodeT:
-        """Return the inode known as *key*, or a new one for what *make* returns.
+    def look_up(self, key: Hashable, make: Callable[[], Node]) -> InodeT:
+        """Return the inode known as *key*, or a new one for what *make* returns, and count that the kernel is told.
 
-        Not a look-up yet: an inode that is told to the kernel must be counted by `looked_up`.
+        It is counted before the answer is made, since the kernel may forget an earlier look-up meanwhile. An answer
+        that does not tell of the inode after all takes the count back by `forget`.
         """
         inode = self._by_key.get(key)
         if inode is None:
@@ -51,11 +52,8 @@ class Inodes:
             self._keys[inode] = key
             self._nodes[inode] = make()
             self._lookups[inode] = 0
-        return inode
-
-    def looked_up(self, inode: InodeT) -> None:
-        """Count that *inode* was told to the kernel."""
         self._lookups[inode] += 1
+        return inode
 
     def retire(self, inode: InodeT) -> None:
         """Give the next look-up of the same key another inode; this one lives until it is forgotten.
@@ -76,11 +74,6 @@ class Inodes:
             return
         self.retire(inode)
         del self._lookups[inode], self._nodes[inode], self._keys[inode]
-
-    def drop_unknown(self, inode: InodeT) -> None:
-        """Drop *inode* if the kernel was not told of it after all."""
-        if inode in self._lookups and self._lookups[inode] == 0:
-            self.forget(inode, 0)
 
 
 def verb_key(node: VerbFile) -> Hashable:

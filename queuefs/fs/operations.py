@@ -12,7 +12,7 @@ import trio
 import queuefs
 from queuefs.errors import BadValue, NotPermitted, QueueNotFound
 from queuefs.fs.attributes import queue_attributes, verb_attributes
-from queuefs.fs.control import CONTROLS, check_options, find_control
+from queuefs.fs.control import CONTROLS, Enqueue, check_options, find_control
 from queuefs.fs.inodes import Inodes, verb_key
 from queuefs.fs.nodes import QueueDirectory, VerbFile
 from queuefs.fs.seam import all_answered
@@ -88,21 +88,13 @@ class Operations(pyfuse3.Operations):
 
     async def lookup(self, parent_inode: InodeT, name: FileNameT, ctx: RequestContext) -> EntryAttributes:
         """Find a control file or a child queue."""
-        directory = self._inodes.directory(parent_inode)
+        queue = self._inodes.directory(parent_inode).queue
         text = _text(name)
-        found = find_control(text) if directory.queue else None
-        if found is not None:
-            control, options = found
-            inode = self._verb_inode(directory.queue, control, options, ctx.pid)
-            try:
-                entry = await self._verb_attributes(inode, fresh=True)
-            except BaseException:
-                self._inodes.drop_unknown(inode)
-                raise
-        else:
-            entry = self._queue_entry(await self._tree.find(directory.queue, text))
-        self._inodes.looked_up(entry.st_ino)
-        return entry
+        found = find_control(text) if queue else None
+        if found is None:
+            return self._queue_entry(await self._tree.find(queue, text))
+        control, options = found
+        return await self._verb_entry(queue, control, options, ctx.pid, fresh=True)
 
     async def forget(self, inode_list: Sequence[tuple[InodeT, int]]) -> None:
         """Drop what the kernel no longer knows."""
@@ -155,9 +147,7 @@ class Operations(pyfuse3.Operations):
         """Make a queue; it is the caller's."""
         owner = Owner(uid=ctx.uid, gid=ctx.gid, mode=mode & _PERMISSIONS)
         parent = self._inodes.directory(parent_inode).queue
-        entry = self._queue_entry(await self._tree.create(parent, queue_name(name), owner))
-        self._inodes.looked_up(entry.st_ino)
-        return entry
+        return self._queue_entry(await self._tree.create(parent, queue_name(name), owner))
 
     async def rmdir(self, parent_inode: InodeT, name: FileNameT, ctx: RequestContext) -> None:  # noqa: ARG002
         """Remove a queue that has nothing in it."""
@@ -227,18 +217,15 @@ class Operations(pyfuse3.Operations):
         controls = CONTROLS if queue else ()
         for position in range(start_id, len(controls) + len(directory.queues)):
             if position < len(controls):
-                control = controls[position]
-                name = control.name
-                inode = self._verb_inode(queue, control, None, directory.caller)
-                entry = await self._verb_attributes(inode, fresh=False)
+                name = controls[position].name
+                entry = await self._verb_entry(queue, controls[position], None, directory.caller, fresh=False)
             else:
                 child = directory.queues[position - len(controls)]
                 name = child.name
                 entry = self._queue_entry(child)
             if not pyfuse3.readdir_reply(token, name.encode(), entry, position + 1):
-                self._inodes.drop_unknown(entry.st_ino)
+                self._inodes.forget(entry.st_ino, 1)
                 break
-            self._inodes.looked_up(entry.st_ino)
 
     async def releasedir(self, fh: FileHandleT) -> None:
         """Close a directory."""
@@ -334,17 +321,24 @@ class Operations(pyfuse3.Operations):
         self._last_handle += 1
         return self._last_handle
 
-    def _verb_inode(self, queue: QueueId, control: ControlFile, options: str | None, pid: int) -> InodeT:
-        """Return the inode of a control file: the caller's own, or the one that all share.
+    async def _verb_entry(
+        self, queue: QueueId, control: ControlFile, options: str | None, pid: int, *, fresh: bool
+    ) -> EntryAttributes:
+        """Answer a look-up of a control file: by the caller's own inode, or by the one that all share.
 
         The kernel lets one writer at a time into an inode, and readers that splice share its page cache. One name may
         be kept by the kernel: `enqueue` where nothing waits.
         """
-        shared = self._service.instant and control.name == "enqueue"
+        shared = self._service.instant and isinstance(control, Enqueue)
         node = VerbFile(queue, control, options, None if shared else pid)
-        if pid == 0 and not shared:  # the caller can't be told from others
-            return self._inodes.find(object(), lambda: node)
-        return self._inodes.find(verb_key(node), lambda: node)
+        # pid 0: the caller can't be told from others, so each look-up is somebody else's
+        key = verb_key(node) if pid or shared else object()
+        inode = self._inodes.look_up(key, lambda: node)
+        try:
+            return await self._verb_attributes(inode, fresh=fresh)
+        except BaseException:
+            self._inodes.forget(inode, 1)
+            raise
 
     async def _attributes(self, inode: InodeT) -> EntryAttributes:
         node = self._inodes.node(inode)
@@ -365,7 +359,7 @@ class Operations(pyfuse3.Operations):
         return verb_attributes(inode, queue, node, cached=self._cached if node.caller is None else 0)
 
     def _queue_entry(self, queue: Queue) -> EntryAttributes:
-        inode = self._inodes.find(queue.id, lambda: QueueDirectory(queue.id))
+        inode = self._inodes.look_up(queue.id, lambda: QueueDirectory(queue.id))
         return queue_attributes(inode, queue, cached=self._cached)
 
 

@@ -28,9 +28,15 @@ class Mount:
     """A mount that a test may use, kill and bring back."""
 
     def __init__(
-        self, backend: str, *, options: Sequence[str] = (), environment: Mapping[str, str] | None = None
+        self,
+        backend: str,
+        *,
+        options: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+        module: str = "queuefs",
     ) -> None:
-        """Prepare a directory and a log of its own; nothing is mounted yet."""
+        """Prepare a directory and a log of its own; nothing is mounted yet. *module* is run as the command."""
+        self._module = module
         self.backend = backend
         self.options = tuple(options)
         self._environment = dict(environment or {})
@@ -55,7 +61,7 @@ class Mount:
 
     def mount(self) -> None:
         """Start the daemon, and return once it says that the mount answers."""
-        command = [sys.executable, "-m", "queuefs", "mount", "--foreground", "--backend", self.backend]
+        command = [sys.executable, "-m", self._module, "mount", "--foreground", "--backend", self.backend]
         for option in self.options:
             command += ["-o", option]
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager, self.log.open("ab") as log:
@@ -140,10 +146,14 @@ class Mount:
 
 @contextmanager
 def mounted(
-    backend: str = "memory:", *, options: Sequence[str] = (), environment: Mapping[str, str] | None = None
+    backend: str = "memory:",
+    *,
+    options: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
+    module: str = "queuefs",
 ) -> Iterator[Mount]:
     """Mount *backend* for the time of the block; afterwards stop it in good order and look at its log."""
-    mount = Mount(backend, options=options, environment=environment)
+    mount = Mount(backend, options=options, environment=environment, module=module)
     try:
         mount.mount()
         yield mount

@@ -32,7 +32,7 @@ def cat(program: str, path: Path) -> bytes:
     """Return what *program* prints of *path*; it must succeed and say nothing on stderr."""
     argument = f"if={path}" if program == "dd" else str(path)
     done = subprocess.run([*CATS[program], argument], capture_output=True, check=False, timeout=60)
-    assert (0, b"") == (done.returncode, done.stderr)
+    assert (0, b"") == (done.returncode, done.stderr), f"{done}"[:2000]
     return done.stdout
 
 

@@ -1,0 +1,57 @@
+"""The table of states and verbs."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from queuefs.errors import IllegalStep
+from queuefs.lifecycle import TRANSITIONS, State, Verb, mermaid, step
+
+PAIRS = list(itertools.product(State, Verb))
+LEGAL = [(state, verb) for state, verb in PAIRS if verb in TRANSITIONS[state]]
+
+
+@pytest.mark.parametrize(("state", "verb"), LEGAL)
+def test_a_legal_step_leads_where_the_table_says(state: State, verb: Verb) -> None:
+    assert step(state, verb) is TRANSITIONS[state][verb]
+
+
+@pytest.mark.parametrize(("state", "verb"), [pair for pair in PAIRS if pair not in LEGAL])
+def test_any_other_step_is_refused_by_name(state: State, verb: Verb) -> None:
+    with pytest.raises(IllegalStep, match=f"{state} message.*{verb}"):
+        step(state, verb)
+
+
+def test_every_state_has_its_row() -> None:
+    assert set(TRANSITIONS) == set(State)
+
+
+def test_every_verb_leads_somewhere() -> None:
+    assert {verb for steps in TRANSITIONS.values() for verb in steps} == set(Verb)
+
+
+def test_every_state_is_reached_from_the_first() -> None:
+    reached = {State.STAGED}
+    while more := {target for state in reached for target in TRANSITIONS[state].values()} - reached:
+        reached |= more
+    assert reached == set(State)
+
+
+def test_nothing_comes_back() -> None:
+    assert TRANSITIONS[State.GONE] == {}
+
+
+def test_a_message_leaves_by_these_verbs_alone() -> None:
+    """A failed handler, a dead worker or a lost ack leaves it unacknowledged."""
+    leaving = {verb for steps in TRANSITIONS.values() for verb, target in steps.items() if target is State.GONE}
+    assert leaving == {Verb.DISCARD, Verb.ACK, Verb.CLEAR}
+
+
+def test_the_drawing_has_every_step() -> None:
+    lines = mermaid().splitlines()
+    assert lines[:2] == ["stateDiagram-v2", "    [*] --> staged: first write"]
+    assert "    processing --> pending: nack" in lines
+    assert "    processing --> [*]: ack" in lines
+    assert len(lines) == 2 + len(LEGAL)
