@@ -19,8 +19,9 @@ help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
 
 up: $(VENV)/.installed ## Install what is missing and mount (MOUNT=./mnt, BACKEND=URL, default an SQLite file)
-	@mkdir -p '$(MOUNT)' 2>/dev/null || true  # fails on the mount of a daemon that died, which the next line clears
-	mountpoint -q '$(MOUNT)' || $(QUEUEFS) mount '$(MOUNT)'
+	@mkdir -p '$(MOUNT)' 2>/dev/null || true  # fails on the mount of a daemon that died, which `queuefs mount` clears
+	# statfs tells a living mount from a dead one, of which the kernel may remember what it was
+	if ! { stat -f '$(MOUNT)' >/dev/null 2>&1 && mountpoint -q '$(MOUNT)'; }; then $(QUEUEFS) mount '$(MOUNT)'; fi
 	echo 'QueueFS is mounted. Type next:'
 	echo '  mkdir $(MOUNT)/jobs'
 	echo '  echo hello > $(MOUNT)/jobs/enqueue'

@@ -35,7 +35,11 @@ def run_in_background(work: Callable[[Callable[[], None]], None], *, log_file: P
         _be_the_daemon(work, writing)
     os.close(writing)
     with os.fdopen(reading, encoding="utf-8", errors="replace") as pipe:
-        word = pipe.read()
+        try:
+            word = pipe.read()
+        except KeyboardInterrupt:  # it has left the terminal, so that Ctrl-C does not reach it
+            os.kill(child, signal.SIGTERM)
+            raise
     if word == _READY:
         return
     _, status = os.waitpid(child, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -98,6 +99,23 @@ def test_a_store_that_can_not_be_opened_is_one_line_and_an_exit_code(queuefs: Co
     assert done.returncode == Exit.NO_STORE
     assert done.stderr.startswith("queuefs: no back end is called 'nosuch'")
     assert done.stderr.count("\n") == 1
+
+
+def test_ctrl_c_before_the_mount_answers_ends_the_daemon_too(queuefs: Command) -> None:
+    """A server that takes a connection and says nothing keeps the daemon waiting."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"redis://127.0.0.1:{server.getsockname()[1]}/0"
+        command = [sys.executable, "-m", "queuefs", "mount", "--backend", url, "--log-file", str(queuefs.log)]
+        with subprocess.Popen([*command, queuefs.mountpoint], stderr=subprocess.DEVNULL) as mounting:
+            connection, _ = server.accept()
+            mounting.send_signal(signal.SIGINT)
+        server.close()
+        with connection:
+            while connection.recv(1000):  # until the daemon has ended
+                pass
+
+    assert "event=stopping signal=SIGTERM" in queuefs.log.read_text()
+    assert not os.path.ismount(queuefs.mountpoint)
 
 
 # In the foreground -----------------------------------------------------------------------------------------------
