@@ -36,7 +36,7 @@ async def open_backend(url: str) -> AsyncIterator[Backend]:
     """Open the store at ``sqlite:///absolute/path.db``; made if missing.
 
     Raises:
-        StoreUnusable: with one sentence, and with nothing changed.
+        StoreUnusable: with one sentence; the database file, if there is one, is as it was.
         StoreInUse: another daemon has it open.
     """
     location = Location.parse(url)

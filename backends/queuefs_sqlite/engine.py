@@ -145,7 +145,7 @@ class Engine:
         try:
             answers = [self._answer(piece) for piece in pieces]
             if writes and takes_trash and store.trash:
-                upkeep.purge(store)
+                upkeep.purge_some(store)
             store.seal()
             self._commit()
         except _CommitFailed as error:
@@ -223,7 +223,7 @@ class Engine:
         try:
             checkpoint(self._store.db)
             if self._store.trash:
-                self._transaction([Piece(upkeep.purge, writes=True)])
+                self._transaction([Piece(upkeep.purge_some, writes=True)])
                 checkpoint(self._store.db)
         except sqlite3.Error as error:
             log.debug("no room could be made", error=faults.name(error))
@@ -249,7 +249,7 @@ class Engine:
             # we are going to read must be written once more, into the database.
             if not checkpoint(db):
                 self._refuse("the SQLite file's log can't be emptied: another program reads it")
-            self._store = recovered(db, lambda store: upkeep.drop_unknown(store, known_id))
+            self._store = Store.mended(db, lambda store: upkeep.drop_unknown(store, known_id), before=self._store)
         except (sqlite3.Error, BackendUnavailable) as error:
             db.close()
             if faults.is_full(error):
@@ -263,21 +263,6 @@ class Engine:
             self._trouble = trouble
             log.error("back end unavailable", reason=trouble)
         raise BackendUnavailable(trouble)
-
-
-def recovered(db: sqlite3.Connection, mend: Callable[[Store], None]) -> Store:
-    """Return the store in *db* after *mend* has done its part, in one transaction.
-
-    Raises:
-        sqlite3.Error: the database can't be read or written.
-    """
-    store = Store(db)
-    db.execute("BEGIN IMMEDIATE")
-    mend(store)
-    store.seal()
-    db.execute("COMMIT")
-    store.keep()
-    return store
 
 
 def _portions(batch: Sequence[Piece]) -> Iterator[list[Piece]]:

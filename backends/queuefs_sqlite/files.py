@@ -107,7 +107,7 @@ class Lock:
         """
         name = beside(path, ".lock")
         try:
-            fd = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _OWN_FILE)
+            fd = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, _OWN_FILE)
         except OSError as error:
             raise StoreUnusable(f"the lock {name} can't be opened: {error.strerror}") from error
         try:

@@ -10,14 +10,14 @@ import structlog
 
 from queuefs_sqlite import upkeep
 from queuefs_sqlite.database import is_disk_full, open_database, refuse_remains, unusable
-from queuefs_sqlite.engine import Engine, recovered
+from queuefs_sqlite.engine import Engine
 from queuefs_sqlite.files import Lock, Reserve, make_file, make_parents
+from queuefs_sqlite.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from queuefs_sqlite.location import Location
-    from queuefs_sqlite.store import Store
 
 log = structlog.get_logger(__name__)
 
@@ -64,7 +64,7 @@ def _open_store(location: Location, reserve: Reserve, *, may_create: bool) -> St
 def _read_store(location: Location, *, may_create: bool) -> Store:
     db = open_database(location, may_create=may_create)
     try:
-        return recovered(db, upkeep.adopt)
+        return Store.mended(db, upkeep.adopt)
     except BaseException:
         db.close()
         raise

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from queuefs.backend import Settled
-from queuefs.lifecycle import State
 from queuefs_sqlite.store import PROCESSING, Row
 
 if TYPE_CHECKING:
@@ -24,17 +22,18 @@ def claim(store: Store, queue: QueueId, *, count: int, lease: float, now: float)
     until = now + lease
     # All are read before the first is changed: a change would move the index under the reading statement.
     heads = store.readable(account.box, count)
-    for head in heads:
-        store.run("claim", until, head.id)
+    messages = []
+    for row, data in heads:
+        store.run("claim", until, row.id)
+        claimed = row._replace(state=PROCESSING, lease_until=until, claims=row.claims + 1, attempt=row.attempt + 1)
+        messages.append(claimed.message(data))
     store.ledger.add(queue, pending=-len(heads), processing=len(heads))
-    return [
-        replace(h, state=State.PROCESSING, lease_until=until, claims=h.claims + 1, attempt=h.attempt + 1) for h in heads
-    ]
+    return messages
 
 
 def peek(store: Store, queue: QueueId, *, count: int) -> list[Message]:
     """See `Backend.peek`."""
-    return store.readable(store.ledger.account(queue).box, count)
+    return [row.message(data) for row, data in store.readable(store.ledger.account(queue).box, count)]
 
 
 def ack(store: Store, queue: QueueId, refs: Sequence[Ref]) -> list[Settled]:

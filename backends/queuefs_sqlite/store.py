@@ -10,12 +10,12 @@ import structlog
 
 from queuefs.lifecycle import State
 from queuefs.message import Message, MessageId
-from queuefs_sqlite.faults import is_damage
+from queuefs_sqlite.faults import is_damage, loses_connection
 from queuefs_sqlite.ledger import Ledger
 from queuefs_sqlite.queries import QUERIES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 log = structlog.get_logger(__name__)
 
@@ -65,11 +65,35 @@ class Store:
         self.db = db
         self.ledger = Ledger(self.run("all_queues"), last_box=self.value("last_box"), last_id=self.value("last_id"))
         #: Boxes whose messages are still to be deleted.
-        self.trash = self._read_trash()
+        self.trash = self.read_trash()
         #: Whether this batch changed which boxes these are.
         self.trash_touched = False
         #: Messages whose payload was found damaged; each is logged once.
         self._damaged: set[int] = set()
+        #: Messages whose payload the disk does not give; they are not tried again by this daemon.
+        self._unreadable: set[int] = set()
+
+    @classmethod
+    def mended(cls, db: Connection, mend: Callable[[Store], None], *, before: Store | None = None) -> Store:
+        """Return the store in *db* after *mend* has done its part, in one transaction.
+
+        Raises:
+            sqlite3.Error: the database can't be read or written.
+        """
+        store = cls(db)
+        if before is not None:
+            store.remember(before)
+        db.execute("BEGIN IMMEDIATE")
+        mend(store)
+        store.seal()
+        db.execute("COMMIT")
+        store.keep()
+        return store
+
+    def remember(self, before: Store) -> None:
+        """Take over what a store opened before had found out about payloads."""
+        self._damaged |= before._damaged
+        self._unreadable |= before._unreadable
 
     def run(self, query: str, *values: object) -> Cursor:
         """Run one statement of queries.sql."""
@@ -95,7 +119,7 @@ class Store:
         for queue, account in self.ledger.changed():
             self.run("set_counters", *account[1:], queue)
         if self.trash_touched:
-            self._new_trash = self._read_trash()
+            self._new_trash = self.read_trash()
 
     def keep(self) -> None:
         """Take note that the batch was committed."""
@@ -109,21 +133,22 @@ class Store:
         self.ledger.forget()
         self.trash_touched = False
 
-    def _read_trash(self) -> list[int]:
+    def read_trash(self) -> list[int]:
+        """Return the boxes whose messages are to be deleted, as the batch has left them so far."""
         return [box for (box,) in self.run("trash").fetchall()]
 
     # Messages -----------------------------------------------------------------------------------------------------
 
-    def readable(self, box: int, count: int) -> list[Message]:
+    def readable(self, box: int, count: int) -> list[tuple[Row, bytes]]:
         """Return the first *count* pending messages whose payloads can be read, in order."""
-        found: list[Message] = []
+        found: list[tuple[Row, bytes]] = []
         head = self.run("head", box)
         try:
             for values in head:
                 row = Row._make(values)
                 data = self.payload(row)
                 if data is not None:
-                    found.append(row.message(data))
+                    found.append((row, data))
                     if len(found) == count:
                         break
         finally:
@@ -132,7 +157,7 @@ class Store:
 
     def payload(self, row: Row) -> bytes | None:
         """Return a message's payload, None if it is missing or not what was put in."""
-        data = self._read(row)
+        data = None if row.id in self._unreadable else self._read(row)
         if data is not None and len(data) == row.size and zlib.crc32(data) == row.crc:
             return data
         if row.id not in self._damaged:
@@ -149,6 +174,9 @@ class Store:
         except DatabaseError as error:
             if is_damage(error):
                 return None
+            if loses_connection(error):
+                # SQLite has rolled back the transaction; when the batch is played again, this one is passed over.
+                self._unreadable.add(row.id)
             raise
 
     def delete(self, message: int, *, chunks: int) -> None:

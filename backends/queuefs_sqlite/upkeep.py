@@ -30,8 +30,14 @@ def tick(store: Store, *, now: float, limit: int) -> Tick:
             expired.append((QueueId(queue), MessageId(message)))
     for queue, count in Counter(queue for queue, _ in expired).items():
         store.ledger.add(queue, processing=-count, pending=count)
+    for box in store.read_trash():
+        limit -= purge(store, box, at_most=limit)
+        if limit <= 0:
+            break
     next_lease = store.value("next_lease")
     next_due = None if next_lease is None else max(0.0, next_lease - now)
+    if store.read_trash():
+        next_due = 0.0
     return Tick(expired=expired, adopted=(), next_due=next_due)
 
 
@@ -63,20 +69,24 @@ def drop_unknown(store: Store, known_id: int) -> None:
             store.ledger.add(queue, staged=-1)
 
 
-def purge(store: Store) -> None:
-    """Delete some of the messages that were cleared."""
-    box = store.trash[0]
-    rows = store.run("in_trash", box, _PURGE_MESSAGES).fetchall()
-    seen = 0
-    for message, size, chunks in rows:
+def purge_some(store: Store) -> None:
+    """Delete as many of the messages that were cleared as a batch may take along."""
+    purge(store, store.trash[0], at_most=_PURGE_MESSAGES)
+
+
+def purge(store: Store, box: int, *, at_most: int) -> int:
+    """Delete messages of a box in trash, and the box once it is empty; return how many these were."""
+    count = seen = 0
+    for message, size, chunks in store.run("in_trash", box, at_most).fetchall():
         store.delete(message, chunks=chunks)
+        count += 1
         seen += size
         if seen > _PURGE_BYTES:
-            break
-    else:
-        if len(rows) < _PURGE_MESSAGES:
-            store.run("forget_trash", box)
-            store.trash_touched = True
+            return count
+    if count < at_most:
+        store.run("forget_trash", box)
+        store.trash_touched = True
+    return count
 
 
 def load_clock(store: Store) -> ClockMark | None:

@@ -12,6 +12,7 @@ from queuefs_sqlite import SQLiteBackend
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from queuefs.backend import Backend
     from queuefs_sqlite.store import Store
 
 OWNER = Owner(uid=0, gid=0, mode=0o700)
@@ -27,8 +28,9 @@ async def opened(url: str) -> AsyncIterator[SQLiteBackend]:
         assert await backend.audit() == []
 
 
-def inside(backend: SQLiteBackend) -> Store:
+def inside(backend: Backend) -> Store:
     """Return what the writer thread works on; nothing may be under way."""
+    assert isinstance(backend, SQLiteBackend)
     return backend._engine.store  # noqa: SLF001 - to break it, or to see what no operation shows
 
 

@@ -231,6 +231,34 @@ async def test_a_damaged_payload_blocks_nobody(
         assert await backend.clear(queue) == Counts(pending=1, processing=2)
 
 
+async def test_a_payload_that_the_disk_does_not_give_blocks_nobody(
+    url: str, logs: Logs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite answers an I/O error by a rollback of everything, so the batch is played again without that message."""
+    async with open_backend(url) as backend:
+        queue = (await backend.create_queue(ROOT, "jobs", owner=OWNER, now=NOW)).id
+        for data in (b"1st", b"2nd", b"3rd"):
+            await backend.publish(queue, await backend.stage(queue, data, partial=False, priority=0, now=NOW))
+        store_type = type(inside(backend))
+        run = store_type.run
+
+        def failing_run(store: Any, query: str, *values: object) -> sqlite3.Cursor:
+            if query == "body" and values[0] == 1:
+                store.db.execute("ROLLBACK")
+                failure = sqlite3.OperationalError("disk I/O error")
+                failure.sqlite_errorcode = sqlite3.SQLITE_IOERR_READ
+                failure.sqlite_errorname = "SQLITE_IOERR_READ"
+                raise failure
+            return run(store, query, *values)
+
+        monkeypatch.setattr(store_type, "run", failing_run)
+        logs.expect("payload damaged.* message=1")
+        fourth = backend.stage(queue, b"4th", partial=False, priority=0, now=NOW)
+        assert [m.id for m in await backend.claim(queue, count=2, lease=1.0, now=NOW)] == [2, 3]
+        assert await fourth == 4
+        assert await backend.counts(queue) == Counts(pending=1, processing=2)
+
+
 async def test_an_audit_names_what_disagrees(url: str, path: Path) -> None:
     async with open_backend(url) as backend:
         queue = (await backend.create_queue(ROOT, "jobs", owner=OWNER, now=NOW)).id
