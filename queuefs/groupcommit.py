@@ -91,7 +91,7 @@ class GroupCommit(Generic[W]):
             try:
                 answers = self._run([work for work, _ in batch])
             except BaseException as error:  # noqa: BLE001 - a lost batch would leave its callers waiting for ever
-                answers = [outcome.Error(error)] * len(batch)
+                answers = [outcome.Error(error) for _ in batch]  # an Outcome can be unwrapped only once
             self._token.run_sync_soon(_deliver, batch, answers)
         self._token.run_sync_soon(ended.set)
 

@@ -17,7 +17,7 @@ P = ParamSpec("P")
 
 
 class Ticket(Generic[T]):
-    """An answer that is on its way; await it, once or more, from one trio task at a time.
+    """An answer that is on its way; await it once, from a trio task.
 
     Awaiting can't be cancelled: the operation has been handed over, and its outcome must be known.
     """

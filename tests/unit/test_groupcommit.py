@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 PATIENCE_SECONDS = 30
 
+#: The piece that fails.
+UNLUCKY = -1
+
 
 class Worker:
     """Answers each piece with its negative, one batch at a time, when the test lets it."""
@@ -41,7 +44,7 @@ class Worker:
         return [outcome.capture(self._answer, piece) for piece in batch]
 
     def _answer(self, piece: int) -> int:
-        if piece == 13:
+        if piece == UNLUCKY:
             raise ValueError(piece)
         return -piece
 
@@ -60,9 +63,9 @@ async def test_each_piece_gets_its_answer() -> None:
 async def test_an_error_is_that_of_its_piece_alone() -> None:
     line = GroupCommit(Worker(), name="worker")
     async with line.open():
-        before, bad, after = line.submit(12), line.submit(13), line.submit(14)
+        before, bad, after = line.submit(12), line.submit(UNLUCKY), line.submit(14)
         assert (await before, await after) == (-12, -14)
-        with pytest.raises(ValueError, match="13"):
+        with pytest.raises(ValueError, match=str(UNLUCKY)):
             await bad
 
 

@@ -47,7 +47,7 @@ async def test_each_opening_of_memory_is_a_store_of_its_own() -> None:
 
 @pytest.mark.parametrize("rest", ["//", "x", "?size=3", "///var/lib/q.db"])
 async def test_memory_takes_nothing_else(rest: str) -> None:
-    with pytest.raises(StoreUnusable, match="memory:.*takes nothing else") as caught:
+    with pytest.raises(StoreUnusable, match=r"memory:.*takes nothing else") as caught:
         async with open_backend(f"memory:{rest}"):
             pass
     assert rest in str(caught.value)
@@ -61,7 +61,7 @@ async def test_memory_shows_no_password() -> None:
 
 
 def test_an_unknown_back_end_is_refused_with_those_there_are() -> None:
-    with pytest.raises(StoreUnusable, match="'kafka'.*memory, redis, sqlite"):
+    with pytest.raises(StoreUnusable, match=r"'kafka'.*memory, redis, sqlite"):
         open_backend("kafka://host")
 
 
