@@ -113,19 +113,27 @@ class IdsExhausted(QueueFSError):
 class BackendError(QueueFSError):
     """The back end failed."""
 
+    #: Whether the same call may succeed later, with nothing done about it by the caller.
+    may_pass: ClassVar[bool] = False
+
 
 class BackendUnavailable(BackendError):
     """The back end can't be reached just now."""
 
+    may_pass = True
+
 
 class OutcomeUnknown(BackendError):
     """The back end failed before it said whether the change was made."""
+
+    may_pass = True
 
 
 class StoreFull(BackendError):
     """The store has no room left."""
 
     errno = errno.ENOSPC
+    may_pass = True
 
 
 class StoreUnusable(BackendError):

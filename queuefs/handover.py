@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import structlog
 import trio
 
-from queuefs.errors import BackendError, BackendUnavailable, QueueFSError
+from queuefs.errors import BackendError, BackendUnavailable, QueueFSError, StoreFull
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -45,18 +45,18 @@ class _Work(Generic[T]):
     again: bool
     complained: bool = False
 
-    async def attempt(self, ticket: Awaitable[T]) -> bool:
-        """Await one outcome; return False if it can be tried again with hope."""
+    async def attempt(self, ticket: Awaitable[T]) -> BackendError | None:
+        """Await one outcome; return the error if another attempt may succeed."""
         try:
             wrong = self.complaint(await ticket)
         except BackendError as error:
             self.complain(str(error))
-            return False
+            return error if error.may_pass else None
         except QueueFSError as error:
             wrong = str(error)
         if wrong is not None:
             log.info("refused after close", queue=self.queue, reason=wrong)
-        return True
+        return None
 
     def complain(self, reason: str) -> None:
         """Say once why it is not done."""
@@ -114,26 +114,30 @@ class Handover:
 
     async def _see_through(self, work: _Work[T], ticket: Awaitable[T]) -> None:
         try:
-            if not await work.attempt(ticket) and work.again:
-                await self._repeat(work)
+            error = await work.attempt(ticket)
+            if error is not None and work.again:
+                await self._repeat(work, error)
+        except Exception:  # one bug must not end the mount, and this task is a part of it
+            log.exception("a bug in QueueFS", queue=work.queue)
         finally:
             self._open -= 1
             self._tell()
 
-    async def _repeat(self, work: _Work[T]) -> None:
+    async def _repeat(self, work: _Work[T], error: BackendError) -> None:
         pause = FIRST_RETRY_SECONDS
-        self._held_up[work.queue] += 1
+        # On a full disk others have to go on: they make room.
+        holds = 0 if isinstance(error, StoreFull) else 1
+        self._held_up[work.queue] += holds
         try:
             while True:
                 await trio.sleep(pause)
                 pause = min(2 * pause, LAST_RETRY_SECONDS)
-                if await work.attempt(work.call()):
+                if await work.attempt(work.call()) is None:
                     log.info("done late after close", queue=work.queue)
                     return
         finally:
-            self._held_up[work.queue] -= 1
-            if not self._held_up[work.queue]:
-                del self._held_up[work.queue]
+            self._held_up[work.queue] -= holds
+            self._held_up += Counter()  # drops what is zero
 
     async def barrier(self, queue: QueueId) -> None:
         """Return once nothing of *queue* is held up; at once when nothing ever failed.

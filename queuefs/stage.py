@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from queuefs.errors import MessageTooBig, QueueFSError, ShuttingDown
+from queuefs.errors import MessageTooBig, QueueFSError
 
 if TYPE_CHECKING:
     from queuefs.backend import Backend
@@ -135,5 +135,5 @@ class Stage:
             return
         if self._error is None and not self._tail:
             await self._handover.until_done(self._queue, lambda: self._backend.publish(self._queue, message))
-        elif not isinstance(self._error, ShuttingDown):
+        else:
             await self._handover.until_done(self._queue, lambda: self._backend.discard(self._queue, message))

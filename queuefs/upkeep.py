@@ -67,6 +67,9 @@ class Upkeep:
                 log.warning("back end failed", reason=str(error))
             self._failing = True
             return PAUSE_AFTER_FAILURE_SECONDS
+        except Exception:  # one bug must not end the mount, and this task is a part of it
+            log.exception("a bug in QueueFS")
+            return LONGEST_SLEEP_SECONDS
         if self._failing:
             log.info("back end is back")
         self._failing = False

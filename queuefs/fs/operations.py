@@ -10,7 +10,7 @@ import pyfuse3
 import trio
 
 import queuefs
-from queuefs.errors import BadValue, NotPermitted, QueueNotFound
+from queuefs.errors import BadValue, NameTooLong, NotPermitted, QueueNotFound
 from queuefs.fs.attributes import queue_attributes, verb_attributes
 from queuefs.fs.control import CONTROLS, Enqueue, check_options, find_control
 from queuefs.fs.inodes import Inodes, verb_key
@@ -365,6 +365,8 @@ class Operations(pyfuse3.Operations):
 
 def _text(name: bytes) -> str:
     """Return *name* for a look-up; no queue has a name that is not UTF-8."""
+    if len(name) > MAX_NAME_BYTES:
+        raise NameTooLong
     try:
         return name.decode()
     except UnicodeDecodeError:

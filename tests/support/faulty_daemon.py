@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from queuefs.cli import main
 from queuefs_memory import MemoryBackend
+from queuefs_sqlite import SQLiteBackend
 
 
 def bug(*_arguments: object, **_options: object) -> object:
@@ -15,6 +16,10 @@ def bug(*_arguments: object, **_options: object) -> object:
 
 def bugs(*_arguments: object, **_options: object) -> object:
     raise ExceptionGroup("several", [RuntimeError("a bug, made for a test"), ValueError("another")])
+
+
+async def late_bug(*_arguments: object, **_options: object) -> object:
+    raise RuntimeError("a bug, made for a test")
 
 
 class WrongType:
@@ -30,4 +35,6 @@ if __name__ == "__main__":
     MemoryBackend.clear = bugs  # type: ignore[method-assign,assignment]
     MemoryBackend.snapshot = lambda *_: WrongType()  # type: ignore[method-assign,assignment,return-value]
     MemoryBackend.publish = bug  # type: ignore[method-assign,assignment]
+    SQLiteBackend.publish = late_bug  # type: ignore[method-assign,assignment]
+    SQLiteBackend.tick = late_bug  # type: ignore[method-assign,assignment]
     main()
