@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+import trio
 
 from queuefs.errors import MessageNotFound
 from queuefs.lifecycle import State
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from contextlib import AbstractAsyncContextManager
 
-    from queuefs.backend import Backend
+    from queuefs.backend import Backend, Traits
 
 #: The time at which every test begins, seconds; a power of two, so that sums with it are exact.
 START = 2.0**30
@@ -42,12 +43,15 @@ class Contract:
         """Let the store believe that *last* was the last message id it gave; each back end overrides this."""
         raise NotImplementedError
 
-    async def damage_payload(self, backend: Backend, url: str, message: MessageId) -> None:  # noqa: ARG002 - for those that override it
-        """Spoil what is stored as the payload of *message*; a back end whose payloads can go bad overrides this."""
-        pytest.skip("nothing is known that could spoil a payload of this store")
+    async def damage_payload(self, backend: Backend, url: str, message: MessageId) -> None:
+        """Spoil what is stored as the payload of *message*; each back end that is durable overrides this."""
+        raise NotImplementedError
 
     async def age(self, backend: Backend, url: str, *, seconds: float) -> None:
-        """Let every daemon's last sign of life be *seconds* older; each back end that is shared overrides this."""
+        """Let the last sign of life of *backend* be *seconds* old; each back end that is shared overrides this.
+
+        All others that have the store open have been heard of all the time, so that they may take this one for dead.
+        """
         raise NotImplementedError
 
     @pytest.fixture
@@ -56,6 +60,46 @@ class Contract:
         async with self.open_store(url) as backend:
             yield backend
             assert await backend.audit() == []
+
+    @pytest.fixture
+    def traits(self, url: str) -> Traits:
+        """Open the store for a look at its traits: only what is skipped before it begins can say why."""
+
+        async def look() -> Traits:
+            async with self.open_store(url) as backend:
+                return backend.traits
+
+        return trio.run(look)
+
+    @pytest.fixture
+    def only_durable(self, traits: Traits) -> None:
+        """Skip the test of a store that ends with its daemon."""
+        if not traits.durable:
+            pytest.skip("nothing of this store outlives the daemon")
+
+    @pytest.fixture
+    def only_shared(self, traits: Traits) -> None:
+        """Skip the test of a store that one daemon has to itself."""
+        if not traits.shared:
+            pytest.skip("no other daemon can have this store open")
+
+    @pytest.fixture
+    def only_alone(self, traits: Traits) -> None:
+        """Skip the test of a store that several daemons may have open."""
+        if traits.shared:
+            pytest.skip("what a dead daemon of a shared store had staged is another test")
+
+    @pytest.fixture
+    def only_instant(self, traits: Traits) -> None:
+        """Skip the test of a store whose answers take their time."""
+        if not traits.instant:
+            pytest.skip("this store's answers have to be waited for")
+
+    @pytest.fixture
+    def only_own_time(self, traits: Traits) -> None:
+        """Skip the test of a store whose time a test can't move."""
+        if traits.server_time:
+            pytest.skip("the server's clock counts, and a test can't move it")
 
     @pytest.fixture
     async def queue(self, backend: Backend) -> QueueId:

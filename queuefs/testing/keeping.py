@@ -35,35 +35,18 @@ if TYPE_CHECKING:
 DEAD_AFTER = 15.0
 
 
-def only_if(trait: bool, why: str) -> None:  # noqa: FBT001 - reads as a sentence where it is called
-    """Skip the test unless the store has what it is about."""
-    if not trait:
-        pytest.skip(why)
-
-
-async def only_durable(backend: Backend) -> None:
-    """Skip the test of a store that ends with its daemon."""
-    only_if(backend.traits.durable, "nothing of this store outlives the daemon")
-
-
-async def only_alone(backend: Backend) -> None:
-    """Skip the test of a store that several daemons may have open."""
-    await only_durable(backend)
-    only_if(not backend.traits.shared, "what a dead daemon of a shared store had staged is another test")
-
-
-async def only_shared(backend: Backend) -> None:
-    """Skip the test of a store that one daemon has to itself."""
-    only_if(backend.traits.shared, "no other daemon can have this store open")
+only_durable = pytest.mark.usefixtures("only_durable")
+only_alone = pytest.mark.usefixtures("only_alone")
+only_shared = pytest.mark.usefixtures("only_shared")
 
 
 class DurableContract(Contract):
     """What is stored outlives the daemon."""
 
+    @only_durable
     async def test_the_tree_is_kept(self, url: str) -> None:
         """Numbers, names, places, owners and times are those of before; no number is given again."""
         async with self.open_store(url) as backend:
-            await only_durable(backend)
             top = await new_queue(backend, "top")
             child = await new_queue(backend, "child\n", parent=top)
             await backend.set_owner(child, Owner(uid=1, gid=2, mode=0o700))
@@ -78,10 +61,10 @@ class DurableContract(Contract):
             assert await new_queue(backend, "new") > removed
             assert await backend.audit() == []
 
+    @only_durable
     async def test_messages_and_leases_are_kept(self, url: str) -> None:
         """State, place, payload, attempt, claims and lease are those of before; a restart takes nothing from anyone."""
         async with self.open_store(url) as backend:
-            await only_durable(backend)
             queue = await new_queue(backend, "jobs")
             for data, priority in [(bytes(range(256)), 0), (b"", 5), (b"c", -5), (b"d", 5)]:
                 await put(backend, queue, data, priority=priority)
@@ -102,10 +85,10 @@ class DurableContract(Contract):
                 assert list(tick.expired) == [(queue, claimed.id)]
             assert await backend.audit() == []
 
+    @only_durable
     async def test_ids_go_on(self, url: str) -> None:
         """No id is given again after a restart, also of those that left nothing behind."""
         async with self.open_store(url) as backend:
-            await only_durable(backend)
             queue = await new_queue(backend, "jobs")
             message = await put(backend, queue)
             await backend.ack(queue, [(await take_one(backend, queue)).receipt])
@@ -115,18 +98,19 @@ class DurableContract(Contract):
             assert await put(backend, queue) > discarded > message
             await backend.clear(queue)
 
+    @only_durable
     async def test_the_clock_mark_is_kept_with_the_store(self, url: str) -> None:
         """It is there when the store is opened again, unless the server's clock counts."""
         async with self.open_store(url) as backend:
-            await only_durable(backend)
             await backend.save_clock(MARK)
         async with self.open_store(url) as backend:
             assert await backend.load_clock() == (None if backend.traits.server_time else MARK)
 
+    @only_durable
+    @only_alone
     async def test_staged_messages_are_published_or_dropped(self, url: str) -> None:
         """A whole one is pending at its place when the store is opened again; one marked partial is dropped."""
         async with self.open_store(url) as backend:
-            await only_alone(backend)
             queue = await new_queue(backend, "jobs")
             whole = await stage(backend, queue, b"whole", priority=3)
             await put(backend, queue)
@@ -148,9 +132,9 @@ class DurableContract(Contract):
 class SharedContract(Contract):
     """Several daemons have the store open."""
 
+    @only_shared
     async def test_daemons_see_the_same(self, backend: Backend, queue: QueueId, url: str) -> None:
         """What one makes, the other finds; what one claims, the other does not get."""
-        await only_shared(backend)
         async with self.open_store(url) as other:
             assert await other.find_queue(ROOT, "jobs") == await backend.get_queue(queue)
             first, second = await put(backend, queue), await put(other, queue)
@@ -161,9 +145,9 @@ class SharedContract(Contract):
             await other.ack(queue, [mine.receipt, theirs.receipt])
             assert await backend.counts(queue) == Counts(pending=0, processing=0)
 
+    @only_shared
     async def test_the_staged_of_the_living_are_left_alone(self, backend: Backend, queue: QueueId, url: str) -> None:
         """A daemon that was heard of a moment ago keeps what it has staged; nobody but it can publish by accident."""
-        await only_shared(backend)
         message = await stage(backend, queue, b"mine")
         await backend.tick(now=START, limit=10)
         async with self.open_store(url) as other:
@@ -174,11 +158,11 @@ class SharedContract(Contract):
         await backend.publish(queue, message)
         assert await pending(backend, queue) == [message]
 
+    @only_shared
     async def test_the_staged_of_the_dead_are_published_or_dropped(
         self, backend: Backend, queue: QueueId, url: str
     ) -> None:
         """Once a daemon has been silent for 15 s, another one's tick adopts what is whole and drops what is partial."""
-        await only_shared(backend)
         whole = await stage(backend, queue, b"whole", priority=3)
         later = await put(backend, queue)
         partial = await stage(backend, queue, b"partial", partial=True)
@@ -196,9 +180,9 @@ class SharedContract(Contract):
         await backend.publish(queue, partial)
         assert await pending(backend, queue) == [whole, later]
 
+    @only_shared
     async def test_an_own_tick_is_a_sign_of_life(self, backend: Backend, queue: QueueId, url: str) -> None:
         """A daemon that was silent for long and ticks again before another looks keeps its stages."""
-        await only_shared(backend)
         message = await stage(backend, queue)
         async with self.open_store(url) as other:
             await self.age(backend, url, seconds=DEAD_AFTER + 1)
@@ -207,18 +191,18 @@ class SharedContract(Contract):
             await backend.publish(queue, message)
             assert await pending(other, queue) == [message]
 
+    @only_shared
     async def test_one_daemons_tick_ends_anothers_leases(self, backend: Backend, queue: QueueId, url: str) -> None:
         """Leases belong to the store, not to the daemon that gave them."""
-        await only_shared(backend)
         message = await put(backend, queue)
         await take(backend, queue, lease=0.0)
         async with self.open_store(url) as other:
             assert list((await other.tick(now=START, limit=10)).expired) == [(queue, message)]
         assert await backend.counts(queue) == Counts(pending=1, processing=0)
 
+    @only_shared
     async def test_owners_and_names_are_those_of_the_store(self, backend: Backend, queue: QueueId, url: str) -> None:
         """A change of one daemon is what the other shows next."""
-        await only_shared(backend)
         async with self.open_store(url) as other:
             await other.get_queue(queue)
             await backend.rename_queue(queue, parent=ROOT, name="work")

@@ -91,10 +91,9 @@ class OrderContract(Contract):
         with pytest.raises(QueueExists):
             await taken
 
+    @pytest.mark.usefixtures("only_instant")
     async def test_an_instant_answer_is_there_at_once(self, backend: Backend, queue: QueueId) -> None:
         """Where the trait says so, awaiting never suspends."""
-        if not backend.traits.instant:
-            pytest.skip("this store's answers have to be waited for")
         with trio.testing.assert_no_checkpoints():
             message = await put(backend, queue)
             assert (await take_one(backend, queue)).id == message

@@ -21,18 +21,15 @@ if TYPE_CHECKING:
 MARK = ClockMark(boot_id="6d1c2f0e-0000-4000-8000-000000000001", uptime=12345.678901, at=1_700_000_000.25)
 
 
-def own_time(backend: Backend) -> None:
-    """Skip the test unless it can move the store's time."""
-    if backend.traits.server_time:
-        pytest.skip("the server's clock counts, and a test can't move it")
+only_own_time = pytest.mark.usefixtures("only_own_time")
 
 
 class UpkeepContract(Contract):
     """Upkeep: `tick`, and the clock mark."""
 
+    @only_own_time
     async def test_a_lease_is_over_at_its_very_end(self, backend: Backend, queue: QueueId) -> None:
         """Not before ``lease_until``, and at that moment already."""
-        own_time(backend)
         message = await put(backend, queue)
         claimed = await take_one(backend, queue, lease=LEASE)
         assert claimed.lease_until == START + LEASE
@@ -67,9 +64,9 @@ class UpkeepContract(Contract):
         assert list((await backend.tick(now=START + LEASE, limit=100)).expired) == []
         assert list(await backend.ack(queue, [second.receipt])) == [Settled.DONE]
 
+    @only_own_time
     async def test_an_extended_lease_ends_at_its_new_end(self, backend: Backend, queue: QueueId) -> None:
         """Neither at the old one nor later, whether it became longer or shorter."""
-        own_time(backend)
         await put(backend, queue)
         await put(backend, queue)
         longer, shorter = await take(backend, queue, 2, lease=LEASE)

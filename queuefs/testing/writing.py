@@ -183,6 +183,7 @@ class WritingContract(Contract):
         with pytest.raises(IdsExhausted):
             await stage(backend, queue)
 
+    @pytest.mark.usefixtures("only_durable")
     async def test_a_message_that_cant_be_read_stops_nobody(self, backend: Backend, queue: QueueId, url: str) -> None:
         """It is skipped and stays pending; the ones behind it are claimed; `audit` names it."""
         bad = await put(backend, queue, b"first")
