@@ -52,6 +52,8 @@ class RedisBackend:
         self.daemon = daemon
         self._line = line
         self._checksums: Checksums = {}
+        #: No tick has shown yet that this daemon lives.
+        self._is_new = True
         #: Messages whose payload was found damaged; each is logged once.
         self._damaged: set[MessageId] = set()
 
@@ -84,19 +86,20 @@ class RedisBackend:
         """
         daemon = secrets.token_hex(8)
         connection = Connection(client_factory, prefix=prefix, daemon=daemon, timeout=timeout, label=label)
+        line = GroupCommit(connection.run, name="queuefs-redis")
         try:
-            with trio.fail_after(timeout):
+            with trio.fail_after(timeout):  # a server that answers byte by byte never runs into the socket's timeout
                 await trio.to_thread.run_sync(inspect, connection, label, abandon_on_cancel=True)
+            async with line.open():
+                backend = cls(line, daemon, server_time=server_time)
+                try:
+                    yield backend
+                finally:
+                    await backend._leave()
         except trio.TooSlowError:
             raise StoreUnusable(f"the Redis server at {label} did not answer within {timeout:g} s") from None
-        line = GroupCommit(connection.run, name="queuefs-redis")
-        async with line.open():
-            backend = cls(line, daemon, server_time=server_time)
-            try:
-                yield backend
-            finally:
-                await backend._leave()
-        connection.close()
+        finally:
+            connection.close()
 
     def _submit(self, request: Request[T]) -> Awaitable[T]:
         try:
@@ -150,7 +153,9 @@ class RedisBackend:
 
     def stage(self, queue: QueueId, data: bytes, *, partial: bool, priority: int, now: float) -> Awaitable[MessageId]:
         """Store the beginning of a message."""
-        return self._submit(Stage(self._checksums, data, queue, int(partial), priority, self._now(now)))
+        return self._submit(
+            Stage(self._checksums, data, queue, int(partial), priority, self._now(now), int(self._is_new))
+        )
 
     def append(self, queue: QueueId, message: MessageId, data: bytes, *, offset: int, partial: bool) -> Awaitable[None]:
         """Add to a staged message."""
@@ -308,6 +313,7 @@ class RedisBackend:
 
         async def both() -> Tick:
             await beat
+            self._is_new = False
             return await done
 
         return both()

@@ -16,7 +16,7 @@ import redis
 import structlog
 
 from queuefs.errors import BackendError, BackendUnavailable, OutcomeUnknown
-from queuefs_redis.request import word_of
+from queuefs_redis.request import pack, word_of
 from queuefs_redis.scripts import SCRIPTS
 
 if TYPE_CHECKING:
@@ -41,6 +41,10 @@ TRY_PART = 1 / 3
 
 _PAUSE_SECONDS = 0.05
 
+#: How long a connection that has worked is taken to work. The look costs five system calls, and is only there to find
+#: at once that a server has closed an idle connection.
+_FRESH_SECONDS = 1.0
+
 
 class _Again(Exception):
     """The server did not know the scripts; the rest of the batch has to be sent again at once."""
@@ -61,11 +65,12 @@ class Connection:
             timeout: Seconds from a request's making to its failing.
             label: What the log calls the server.
         """
-        self._base = "{" + prefix + "}"
+        self._base = "{" + prefix + "}:"
         self._daemon = daemon
         self._timeout = timeout
         self._label = label
         self._batch = 0
+        self._used = 0.0
         self._away = False
         self._client = client_factory()  # kept: it closes its pool when it is collected
         self._link: Any = self._client.connection_pool.make_connection()
@@ -92,11 +97,11 @@ class Connection:
 
     def _run(self, requests: Sequence[Request[Any]]) -> list[outcome.Outcome[Any]]:
         self._batch += 1
-        commands = [self._command(number, request) for number, request in enumerate(requests)]
+        commands = [pack(self._command(number, request)) for number, request in enumerate(requests)]
         mutates = any(request.script.once for request in requests)
         deadline = min((request.born for request in requests), default=0) + self._timeout * (1 - TRY_PART)
         replies: list[Any] = []
-        doubt = False
+        doubt, broken = False, 0
         while len(replies) < len(requests):
             sent = False
             try:
@@ -108,11 +113,14 @@ class Connection:
                     break
             except BROKEN as error:
                 self.close()
+                broken += 1
                 doubt = doubt or (sent and word_of(error) not in _NOT_RUN)
-                self._note_away(error)
-                if time.monotonic() >= deadline:
+                over = time.monotonic() >= deadline
+                if over or broken > 1:  # a connection that broke once, and is there again, is no news
+                    self._note_away(error)
+                    time.sleep(0 if over else _PAUSE_SECONDS)
+                if over:
                     break
-                time.sleep(_PAUSE_SECONDS)
             except redis.ResponseError as error:  # it refuses the scripts themselves
                 replies += [error] * (len(requests) - len(replies))
         return self._outcomes(requests, replies, doubt=doubt)
@@ -124,6 +132,8 @@ class Connection:
     def _connect(self) -> None:
         """Have a connection that is not known to be closed; nothing has been sent when this fails."""
         self._link.connect()  # does nothing if it is connected
+        if time.monotonic() - self._used < _FRESH_SECONDS:
+            return
         try:
             if not self._link.can_read():
                 return
@@ -132,12 +142,12 @@ class Connection:
         self._link.disconnect()  # nothing is due on it, so this was the end of the stream
         self._link.connect()
 
-    def _exchange(self, commands: Sequence[tuple[Arg, ...]], replies: list[Any], *, begin: bool) -> None:
+    def _exchange(self, commands: Sequence[bytes], replies: list[Any], *, begin: bool) -> None:
         """Send what has no reply yet and read the replies, as far as they come."""
         first = len(replies)
         sent = list(commands[first:])
         if begin:
-            sent.insert(0, ("EVALSHA", SCRIPTS["begin"].sha, 1, self._base, self._daemon, self._batch))
+            sent.insert(0, pack(("EVALSHA", SCRIPTS["begin"].sha, 1, self._base, self._daemon, self._batch)))
         self._send(sent)
         begun = self._read() if begin else b"+"
         again = False
@@ -149,13 +159,14 @@ class Connection:
             again = again or reply == b"-late" or isinstance(reply, redis.exceptions.NoScriptError)
             if not again:
                 replies.append(reply)
+        self._used = time.monotonic()
         self._note_back()
         if again:
             self.load_scripts()
             raise _Again
 
-    def _send(self, commands: Sequence[tuple[Arg, ...]]) -> None:
-        self._link.send_packed_command(self._link.pack_commands(commands))
+    def _send(self, commands: Sequence[bytes]) -> None:
+        self._link.send_packed_command([b"".join(commands)])
 
     def _read(self) -> Any:
         try:
@@ -165,7 +176,7 @@ class Connection:
 
     def load_scripts(self) -> None:
         """Give the server all scripts: it forgets them when it restarts, and a replica may never have had them."""
-        self._send([("SCRIPT", "LOAD", script.source) for script in SCRIPTS.values()])
+        self._send([pack(("SCRIPT", "LOAD", script.source)) for script in SCRIPTS.values()])
         errors = [reply for _ in SCRIPTS if isinstance(reply := self._read(), redis.ResponseError)]
         if errors:
             raise errors[0]
@@ -173,7 +184,7 @@ class Connection:
     def ask(self, *command: Arg) -> Any:
         """Return the reply to a single command; raises what redis-py raises."""
         self._connect()
-        self._send([command])
+        self._send([pack(command)])
         return self._link.read_response()
 
     def _outcomes(

@@ -84,6 +84,15 @@ def explain(error: Exception) -> BackendError:
     return _SERVER_ERRORS.get(word, BackendError)(f"the Redis server refused a command: {error}")
 
 
+def pack(args: Sequence[Arg]) -> bytes:
+    """Return a command as the protocol has it; redis-py's own way took a third of the client's time for a batch."""
+    parts = [b"*%d\r\n" % len(args)]
+    for arg in args:
+        data = arg if isinstance(arg, bytes) else str(arg).encode("ascii")
+        parts.append(b"$%d\r\n%b\r\n" % (len(data), data))
+    return b"".join(parts)
+
+
 class Request(Generic[T]):
     """A call of one script."""
 

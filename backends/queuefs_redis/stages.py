@@ -29,7 +29,7 @@ class Stage(Request[MessageId]):
     __slots__ = ("_checksums", "_crc", "_data")
 
     def __init__(self, checksums: Checksums, data: bytes, *args: Arg) -> None:
-        """Prepare; *args* are all but the checksum, the time and the data, then the time."""
+        """Prepare; *args* are those of the script without checksum and data."""
         super().__init__("stage", *args, decode=self._staged)
         self._checksums = checksums
         self._data = data
@@ -37,9 +37,9 @@ class Stage(Request[MessageId]):
 
     def args(self) -> Sequence[Arg]:
         """Return the arguments: the checksum is computed here, on the worker thread."""
-        queue, partial, priority, now = self._args
+        queue, partial, priority, now, is_new = self._args
         self._crc = zlib.crc32(self._data)
-        return queue, partial, priority, self._crc, now, self._data
+        return queue, partial, priority, self._crc, now, self._data, is_new
 
     def _staged(self, reply: Any) -> MessageId:
         message = MessageId(int(reply))

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, unquote
 from queuefs.errors import StoreUnusable
 
 _SCHEMES = {"redis", "rediss", "redis+sentinel", "redis+cluster"}
-_URL = re.compile(r"(?P<scheme>[a-z+]+)://(?:(?P<login>.*)@)?(?P<hosts>[^/?@]*)(?P<path>/[^?]*)?(?:\?(?P<query>.*))?")
+_URL = re.compile(r"(?P<scheme>[a-z+]+)://(?:(?P<login>[^/?]*)@)?(?P<hosts>[^/?@]*)(?P<path>/[^?]*)?(?:\?(?P<query>.*))?")
 _HOST = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^:\[\]]+)(?::(?P<port>[0-9]{1,5}))?")
 
 #: A brace would end or begin the keys' hash tag; the others keep keys readable.

@@ -6,6 +6,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 import redis
+import trio
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
@@ -13,6 +14,7 @@ from queuefs.message import ROOT, Owner
 from queuefs_redis import RedisBackend
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from contextlib import AbstractAsyncContextManager
 
     from queuefs.message import MessageId, QueueId
@@ -59,6 +61,13 @@ async def put(backend: RedisBackend, queue: QueueId, data: bytes = b"x") -> Mess
     message = await stage(backend, queue, data)
     await backend.publish(queue, message)
     return message
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait until *condition* holds."""
+    with trio.fail_after(10):
+        while not condition():  # noqa: ASYNC110 - what it asks belongs to no event
+            await trio.sleep(0.001)
 
 
 async def die(backend: RedisBackend) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import fakeredis
 import pytest
 import redis
+from hypothesis import settings
 
 from queuefs.testing import BackendContract
 from queuefs.testing.base import START
@@ -99,9 +100,12 @@ class TestServer(RedisContract):
 
 class TestServerByCallersTime(TestServer):
     server_time = False
+    model_settings = settings(RedisContract.model_settings, max_examples=20)
 
 
 class TestFakeRedis(RedisContract):
+    model_settings = settings(RedisContract.model_settings, max_examples=8)
+
     @pytest.fixture
     def client_factory(self) -> Callable[[], redis.Redis]:
         server = fakeredis.FakeServer()

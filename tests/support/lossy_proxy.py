@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from contextlib import suppress
+from typing import Self
 
 
 class LossyProxy:
@@ -23,7 +24,7 @@ class LossyProxy:
         #: How many replies were lost.
         self.lost = 0
 
-    def __enter__(self) -> LossyProxy:
+    def __enter__(self) -> Self:
         """Begin to accept connections."""
         self._start(self._accept)
         return self

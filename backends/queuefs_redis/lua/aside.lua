@@ -11,9 +11,9 @@ end
 go_on_when_full()
 for i = 5, #ARGV, 2 do
   local id, claim = ARGV[i], ARGV[i + 1]
-  if claim ~= '' and standing(queue, id, claim) == 'D' then
-    uncount(queue, id)
-    give_back(queue, id)
+  local letter, meta = standing(queue, id, claim)
+  if claim ~= '' and letter == 'D' then
+    undo(queue, id, meta)
   end
   local score = redis.call('ZSCORE', key(queue, 'pending'), id)
   if score then

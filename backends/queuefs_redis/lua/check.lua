@@ -5,7 +5,7 @@ if not known(ARGV[1]) then
 end
 local settled, acked = {}, {}
 for i = 2, #ARGV, 2 do
-  local letter = acked[ARGV[i]] and 'U' or standing(ARGV[1], ARGV[i], ARGV[i + 1])
+  local letter = acked[ARGV[i]] and 'U' or (standing(ARGV[1], ARGV[i], ARGV[i + 1]))
   acked[ARGV[i]] = letter == 'D' or acked[ARGV[i]]
   settled[#settled + 1] = letter
 end

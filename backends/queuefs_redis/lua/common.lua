@@ -1,5 +1,5 @@
--- What every script begins with. KEYS[1] is the prefix in braces, so that all keys lie in one slot.
-local P = KEYS[1] .. ':'
+-- What every script begins with. KEYS[1] is what begins every key, '{prefix}:'; so all keys lie in one slot.
+local P = KEYS[1]
 
 -- A key of one queue: pending, aside, processing (sorted sets of ids), meta, body, staged (hashes by id).
 local function key(queue, part)
@@ -29,8 +29,8 @@ local function wake(queue)
   redis.call('PUBLISH', P .. 'wake', queue)
 end
 
--- Redis judges a script by the memory there is at its first write, if that needs memory; what frees room or keeps a
--- daemon alive begins with a write that needs none.
+-- Redis judges a script by the memory there is at its first write, and refuses it if that write needs some. What frees
+-- room, or keeps a message or a daemon alive, therefore begins with a write that needs none, with this one if need be.
 local function go_on_when_full()
   redis.call('UNLINK', P .. 'none')
 end

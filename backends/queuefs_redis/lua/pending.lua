@@ -11,16 +11,15 @@ local function make_pending(queue, id, meta)
   end
 end
 
--- Back from processing.
-local function give_back(queue, id)
-  local meta = redis.call('HGET', key(queue, 'meta'), id)
+-- Back from processing. The first write, ZREM, is one that a full server allows.
+local function give_back(queue, id, meta)
   redis.call('ZREM', key(queue, 'processing'), id)
   make_pending(queue, id, meta)
 end
 
--- Keeps the claim from counting as an attempt.
-local function uncount(queue, id)
-  local meta = redis.call('HGET', key(queue, 'meta'), id)
+-- The same, and the claim was no attempt.
+local function undo(queue, id, meta)
+  give_back(queue, id, meta)
   if meta then
     local enqueued, priority, attempt, claims, size, crc = string.match(meta, META)
     local fewer = table.concat({enqueued, priority, digits(attempt - 1), claims, size, crc}, ' ')
@@ -28,18 +27,19 @@ local function uncount(queue, id)
   end
 end
 
--- How a reference stands: D (can be settled), S (stale) or U (unknown). claim '' means whatever claim there is.
+-- How a reference stands: D (can be settled), S (stale) or U (unknown), and the message's meta. claim '' means whatever
+-- claim there is.
 local function standing(queue, id, claim)
   local meta = redis.call('HGET', key(queue, 'meta'), id)
   if not redis.call('ZSCORE', key(queue, 'processing'), id) then
     local there = meta or redis.call('ZSCORE', key(queue, 'aside'), id)
-    return there and 'S' or 'U'
+    return there and 'S' or 'U', meta
   end
   if claim ~= '' and meta then
     local _, _, _, claims = string.match(meta, META)
-    return claims == claim and 'D' or 'S'
+    return claims == claim and 'D' or 'S', meta
   end
-  return 'D'
+  return 'D', meta
 end
 
 -- `leases` holds for each queue a time before which no lease of it ends; it may be too early, never too late.

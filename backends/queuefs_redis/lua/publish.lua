@@ -4,17 +4,13 @@ if before then
   return before
 end
 local queue, id = ARGV[4], ARGV[5]
-if not known(queue) then
-  return '-noqueue'
-end
 local stage = redis.call('HGET', P .. 'stages:' .. daemon, id)
-if stage and string.match(stage, '^%S+') == queue then
-  go_on_when_full()
-  if ARGV[6] == '1' then
-    publish_staged(daemon, id, stage)
-  else
-    drop_staged(daemon, id, queue)
-  end
-  return answer('')
+if not stage or string.match(stage, '^%S+') ~= queue then
+  return known(queue) and '+' or '-noqueue'
 end
-return '+'
+if ARGV[6] == '1' then
+  publish_staged(daemon, id, stage)
+else
+  drop_staged(daemon, id, queue)
+end
+return answer('')

@@ -1,6 +1,7 @@
 -- Of staged messages. stages:<daemon>: id -> 'queue partial priority enqueued size crc'; the bytes: staged.
 local STAGE = '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$'
 
+-- The first write, HDEL, is one that a full server allows.
 local function drop_staged(owner, id, queue)
   redis.call('HDEL', P .. 'stages:' .. owner, id)
   redis.call('HDEL', key(queue, 'staged'), id)

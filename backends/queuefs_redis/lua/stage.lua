@@ -1,5 +1,5 @@
 -- uses: common, once
--- ARGV: queue, partial, priority, crc, now, data. Returns the id.
+-- ARGV: queue, partial, priority, crc, now, data, 1 if the daemon is new. Returns the id.
 if before then
   return before
 end
@@ -21,5 +21,7 @@ local now = digits(clock(ARGV[8]))
 redis.call('HSET', P .. 'stages:' .. daemon, id,
   table.concat({queue, ARGV[5], ARGV[6], now, digits(#data), ARGV[7]}, ' '))
 redis.call('HSET', key(queue, 'staged'), id, data)
-redis.call('ZADD', P .. 'daemons', 'NX', now, daemon)
+if ARGV[10] == '1' then -- it has not shown yet that it lives; were it to end before, nobody would look for its stages
+  redis.call('ZADD', P .. 'daemons', 'NX', now, daemon)
+end
 return answer(id)

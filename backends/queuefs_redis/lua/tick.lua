@@ -17,7 +17,7 @@ local function expire()
     end
     local due = redis.call('ZRANGEBYSCORE', key(queue, 'processing'), '-inf', digits(now), 'LIMIT', 0, left)
     for _, id in ipairs(due) do
-      give_back(queue, id)
+      give_back(queue, id, redis.call('HGET', key(queue, 'meta'), id))
       expired[#expired + 1] = queue .. ':' .. id
     end
     left = left - #due

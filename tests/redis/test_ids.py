@@ -1,0 +1,57 @@
+"""Message ids are 63 bits wide, and a double of Lua's holds 53."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+import redis
+
+from queuefs.backend import Settled
+from queuefs.errors import IdsExhausted
+from queuefs.message import MAX_MESSAGE_ID, Ref
+from tests.redis.stores import LEASE, connect, new_prefix, new_queue, put, stage
+
+if TYPE_CHECKING:
+    from tests.support.redis_server import RedisServer
+
+
+@pytest.mark.parametrize("last", [9, 99, 2**53 - 2, 2**53 + 1, 10**18 - 2, MAX_MESSAGE_ID - 8])
+async def test_ids_beyond_a_double_stay_apart_and_in_order(redis_server: RedisServer, last: int) -> None:
+    prefix = new_prefix()
+    async with connect(redis_server.port, prefix) as backend:
+        queue = await new_queue(backend)
+        with redis.Redis(port=redis_server.port) as client:
+            client.set(f"{{{prefix}}}:last-id", last)
+        messages = [await stage(backend, queue, b"%d" % n) for n in range(5)]
+        assert messages == list(range(last + 1, last + 6))
+        for message in reversed(messages):
+            await backend.publish(queue, message)
+        claimed = await backend.claim(queue, count=4, lease=LEASE, now=0)
+        assert [message.id for message in claimed] == messages[:4]
+        assert [message.data for message in claimed] == [b"0", b"1", b"2", b"3"]
+        assert await backend.ack(queue, [Ref(messages[1]), claimed[0].receipt]) == [Settled.DONE, Settled.DONE]
+        assert await backend.nack(queue, [Ref(messages[2])]) == [Settled.DONE]
+        await backend.claim(queue, count=1, lease=0, now=0)
+        assert (await backend.tick(now=0, limit=9)).expired == [(queue, messages[2])]
+        assert [message.id for message in await backend.snapshot(queue)] == messages[2:]
+        assert await backend.payloads(queue, messages) == [None, None, b"2", b"3", b"4"]
+        assert await backend.audit() == []
+
+
+async def test_the_last_id_is_the_last(redis_server: RedisServer) -> None:
+    """It ends for good, also when there is no message left."""
+    prefix = new_prefix()
+    async with connect(redis_server.port, prefix) as backend:
+        queue = await new_queue(backend)
+        with redis.Redis(port=redis_server.port) as client:
+            client.set(f"{{{prefix}}}:last-id", MAX_MESSAGE_ID - 1)
+        assert await put(backend, queue) == MAX_MESSAGE_ID
+        for _ in range(2):
+            with pytest.raises(IdsExhausted):
+                await stage(backend, queue)
+            await backend.clear(queue)
+    async with connect(redis_server.port, prefix) as backend:
+        other = await new_queue(backend, "other")
+        with pytest.raises(IdsExhausted):
+            await stage(backend, other)
