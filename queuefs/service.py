@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -86,7 +87,7 @@ class Service:
             ShuttingDown: the daemon is stopping.
         """
         self._admit()
-        return Delivery(self, queue)
+        return Delivery(partial(self.claim, queue), partial(self.undo, queue), self.clock, instant=self.instant)
 
     async def claim(self, queue: QueueId) -> Message | None:
         """Claim the next message; None if there is none."""

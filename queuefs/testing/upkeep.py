@@ -90,6 +90,19 @@ class UpkeepContract(Contract):
         assert list((await backend.tick(now=START + 1, limit=100)).expired) == []
         assert list(await backend.ack(queue, [new.receipt])) == [Settled.DONE]
 
+    async def test_leases_that_come_and_go_hide_no_other(self, backend: Backend, queue: QueueId) -> None:
+        """However many leases began, started anew and were over meanwhile, one that is due is found."""
+        given = {await put(backend, queue) for _ in range(3)}
+        await take(backend, queue, 3, lease=0.0)
+        await put(backend, queue)
+        for _ in range(150):
+            message = await take_one(backend, queue)
+            await backend.extend(queue, [message.receipt], lease=LEASE, now=START)
+            await backend.nack(queue, [message.receipt])
+        tick = await backend.tick(now=START, limit=100)
+        assert {message for _, message in tick.expired} == given
+        assert (await backend.tick(now=START, limit=100)).next_due != 0
+
     async def test_a_tick_reaches_every_queue(self, backend: Backend, queue: QueueId) -> None:
         """It names each message with its queue; children, and queues that were renamed, are no exception."""
         child = await new_queue(backend, "child", parent=queue)

@@ -23,7 +23,7 @@ LINE = b'{"id":"1","data":"' + b"x" * 100 + b'","receipt":"1.1","attempt":1,"pri
 CACHED = {1, QUEUE, FILES[b"enqueue"]}
 
 
-class Null(pyfuse3.Operations):  # type: ignore[misc]  # pyfuse3's base class is untyped where it is not installed
+class Null(pyfuse3.Operations):
     """Answers, and stores nothing."""
 
     def _attributes(self, inode: int) -> pyfuse3.EntryAttributes:

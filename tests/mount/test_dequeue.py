@@ -22,6 +22,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+#: Reads a part of a file, says so, and waits to be killed.
+PART_READER = """
+import os, signal, sys
+os.read(os.open(sys.argv[1], os.O_RDONLY), 100)
+print('read', flush=True)
+signal.pause()
+"""
+
+
 def test_the_line_has_what_a_consumer_needs(jobs: Path) -> None:
     before = time.time()
     put(jobs, b"hello\n")
@@ -145,10 +154,7 @@ def test_a_killed_reader_that_read_a_part_leaves_the_message(jobs: Path) -> None
         [
             sys.executable,
             "-c",
-            "import os, signal, sys\n"
-            "os.read(os.open(sys.argv[1], os.O_RDONLY), 100)\n"
-            "print('read', flush=True)\n"
-            "signal.pause()\n",
+            PART_READER,
             jobs / "dequeue",
         ],
         stdout=subprocess.PIPE,

@@ -26,6 +26,17 @@ if TYPE_CHECKING:
 ALL_BYTES = bytes(range(256))
 
 
+#: Writes a file in two halves, says so, and waits to be killed.
+WRITER = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+file = os.open(sys.argv[1], os.O_WRONLY)
+for _ in range(2): os.write(file, b'x' * (int(sys.argv[2]) // 2))
+print('written', flush=True)
+signal.pause()
+"""
+
+
 @pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize(
     ("script", "messages"),
@@ -63,7 +74,7 @@ def test_what_a_close_has_returned_for_is_seen_by_the_next_call(place: Path, job
     assert (0, 100) == status(jobs)
 
 
-def test_the_counts_follow_every_close(place: Path, jobs: Path) -> None:
+def test_the_counts_follow_every_close(jobs: Path) -> None:
     for count in range(1, 51):
         with (jobs / "enqueue").open("wb") as file:
             file.write(b"x")
@@ -199,12 +210,7 @@ def test_a_writer_that_a_signal_ends_enqueues_nothing(jobs: Path, number: signal
         [
             sys.executable,
             "-c",
-            "import os, signal, sys\n"
-            "signal.signal(signal.SIGINT, signal.SIG_DFL)\n"
-            "file = os.open(sys.argv[1], os.O_WRONLY)\n"
-            "for _ in range(2): os.write(file, b'x' * (int(sys.argv[2]) // 2))\n"
-            "print('written', flush=True)\n"
-            "signal.pause()\n",
+            WRITER,
             jobs / "enqueue",
             str(size),
         ],

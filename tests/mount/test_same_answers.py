@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-import pytest
+import pytest  # noqa: TC002 - a fixture's type is looked up at run time
 
 from tests.mount.conftest import BACKENDS, store_url
 from tests.support.mount import mounted

@@ -33,7 +33,7 @@ def test_every_handler_is_behind_the_seam() -> None:
     assert [] == [name for name in ours if not getattr(vars(Operations)[name], "is_answered", False)]
 
 
-async def test_the_seam_gives_every_error_an_errno(logs: object) -> None:
+async def test_the_seam_gives_every_error_an_errno() -> None:
     async def failing(error: Exception) -> None:
         raise error
 

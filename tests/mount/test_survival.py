@@ -13,6 +13,7 @@ import pytest
 
 from tests.support.mount import mounted
 from tests.support.queue import claim, listed, put, status, take_all
+from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,8 +103,6 @@ def test_killed_amid_writers_every_confirmed_write_is_there(durable: Mount) -> N
     durable.remount()
 
     if durable.backend.startswith("redis"):  # the other daemon's stages are published once it counts as dead
-        from tests.support.waiting import eventually
-
         eventually(lambda: confirmed <= {payload for payload, _ in listed(queue)})
     found = [payload for payload, _ in listed(queue)]
     assert confirmed <= set(found)
@@ -158,7 +157,7 @@ def test_a_stop_in_order_publishes_what_is_closed_and_keeps_the_rest(durable: Mo
         try:
             file.close()
         except OSError as error:
-            assert error.errno in {errno.ENOTCONN, errno.ECONNABORTED}  # noqa: PT017 - whether it fails is the kernel's choice
+            assert error.errno in {errno.ENOTCONN, errno.ECONNABORTED}
     durable.remount()
 
     if durable.backend.startswith("sqlite"):

@@ -210,7 +210,8 @@ def test_rename_replaces_nothing(jobs: Path, place: Path) -> None:
     assert errno.ENOTDIR == error_of(os.rename, jobs, place / "other" / "enqueue")
 
 
-def test_mv_moves_into_an_existing_queue(jobs: Path, place: Path) -> None:
+def test_mv_moves_into_an_existing_queue(jobs: Path) -> None:
+    place = jobs.parent
     (place / "other").mkdir()
 
     assert 0 == sh("mv jobs other", place).returncode

@@ -33,7 +33,7 @@ class WrongType:
 if __name__ == "__main__":
     MemoryBackend.peek = bug  # type: ignore[method-assign,assignment]
     MemoryBackend.clear = bugs  # type: ignore[method-assign,assignment]
-    MemoryBackend.snapshot = lambda *_: WrongType()  # type: ignore[method-assign,assignment,return-value]
+    MemoryBackend.snapshot = lambda *_: WrongType()  # type: ignore[method-assign]
     MemoryBackend.publish = bug  # type: ignore[method-assign,assignment]
     SQLiteBackend.publish = late_bug  # type: ignore[method-assign,assignment]
     SQLiteBackend.tick = late_bug  # type: ignore[method-assign,assignment]
