@@ -142,12 +142,12 @@ def _pragma(db: sqlite3.Connection, pragma: str) -> object:
     return db.execute(f"PRAGMA {pragma}").fetchall()[0][0]
 
 
-def checkpoint(db: sqlite3.Connection) -> bool:
-    """Move the whole log into the database and empty it; return whether that was possible.
+def checkpoint(db: sqlite3.Connection, *, mode: str = "TRUNCATE") -> bool:
+    """Move the whole log into the database and begin it anew, cut to nothing or not; return whether it was possible.
 
     Raises:
         sqlite3.Error: it can't be read or written.
     """
-    with closing(db.execute("PRAGMA wal_checkpoint(TRUNCATE)")) as cursor:
+    with closing(db.execute(f"PRAGMA wal_checkpoint({mode})")) as cursor:
         busy, _in_log, _moved = cursor.fetchone()
     return not busy

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import outcome
 import structlog
@@ -219,12 +219,15 @@ class Engine:
         return bool(has_log and free >= piece.weight // _PAGE_BYTES + _SPARE_PAGES)
 
     def _make_room(self) -> None:
-        """Empty the log and delete what was cleared: both give room back, inside the database or on the disk."""
+        """Delete what was cleared, and let the log begin anew in the room it has.
+
+        Its file is not cut: the next program to look for room would get it, and we would have no log.
+        """
         try:
-            checkpoint(self._store.db)
+            checkpoint(self._store.db, mode="RESTART")
             if self._store.trash:
                 self._transaction([Piece(upkeep.purge_some, writes=True)])
-                checkpoint(self._store.db)
+                checkpoint(self._store.db, mode="RESTART")
         except sqlite3.Error as error:
             log.debug("no room could be made", error=faults.name(error))
 
@@ -247,18 +250,21 @@ class Engine:
         try:
             # After a failed fsync the kernel may hold pages as clean that are not on the disk. Whatever of the log
             # we are going to read must be written once more, into the database.
-            if not checkpoint(db):
-                self._refuse("the SQLite file's log can't be emptied: another program reads it")
-            self._store = Store.mended(db, lambda store: upkeep.drop_unknown(store, known_id), before=self._store)
-        except (sqlite3.Error, BackendUnavailable) as error:
+            is_empty = checkpoint(db)
+            if is_empty:
+                self._store = Store.mended(db, lambda store: upkeep.drop_unknown(store, known_id), before=self._store)
+        except sqlite3.Error as error:
             db.close()
             if faults.is_full(error):
                 self._reserve.release()
             self._refuse(f"the SQLite file can't be read again: {error}")
+        if not is_empty:
+            db.close()
+            self._refuse("the SQLite file can't be opened again: another program is reading it")
         self._is_lost = False
         log.info("opened again", file=str(self._location.path))
 
-    def _refuse(self, trouble: str) -> None:
+    def _refuse(self, trouble: str) -> NoReturn:
         if self._trouble != trouble:
             self._trouble = trouble
             log.error("back end unavailable", reason=trouble)

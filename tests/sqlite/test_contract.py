@@ -28,12 +28,12 @@ class TestSQLite(BackendContract):
 
     async def use_ids_up(self, backend: Backend, url: str, *, last: int) -> None:  # noqa: ARG002 - the contract's signature
         assert isinstance(backend, SQLiteBackend)
-        store = backend._engine.store  # noqa: SLF001 - nothing but a test needs the end of the ids
+        store = backend._engine.store
         store.db.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('messages', ?)", [last])
         store.ledger.last_id = last
 
     async def damage_payload(self, backend: Backend, url: str, message: MessageId) -> None:  # noqa: ARG002 - as above
         assert isinstance(backend, SQLiteBackend)
-        db = backend._engine.store.db  # noqa: SLF001 - as above
+        db = backend._engine.store.db
         db.execute("UPDATE body SET data = zeroblob(length(data)) WHERE id = ?", [message])
         self._logs.expect(f"payload damaged.* message={message}")

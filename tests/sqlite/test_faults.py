@@ -110,6 +110,28 @@ async def test_while_the_file_cant_be_opened_again_all_is_refused(
         assert await backend.counts(queue) == Counts(pending=1, processing=0)
 
 
+async def test_a_reader_of_the_log_delays_the_opening_anew(
+    url: str, path: Path, logs: Logs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the log holds is to be written once more, and a reader keeps it."""
+    monkeypatch.setattr("queuefs_sqlite.database.BUSY_TIMEOUT_MS", 10)
+    async with opened(url) as backend:
+        queue = await new_queue(backend)
+        staged = await stage(backend, queue)
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN")
+            other.execute("SELECT * FROM queues").fetchall()
+            let_fail(backend, "COMMIT", "SQLITE_IOERR_FSYNC", instead="COMMIT")
+            logs.expect("commit failed")
+            with pytest.raises(OutcomeUnknown):
+                await backend.publish(queue, staged)
+            logs.expect("back end unavailable reason=.*another program is reading it")
+            for _ in range(2):
+                with pytest.raises(BackendUnavailable):
+                    await backend.publish(queue, staged)
+        assert [message.id for message in await take(backend, queue, 2)] == [staged]
+
+
 # One operation that fails -------------------------------------------------------------------------------------------
 
 

@@ -61,14 +61,14 @@ async def test_an_option_that_is_not_known_is_refused_by_name(url: str, options:
 @pytest.mark.parametrize(("options", "level"), [("", 2), ("?durability=full", 2), ("?durability=normal", 1)])
 async def test_durability_is_sqlites_synchronous(url: str, options: str, level: int) -> None:
     async with open_backend(url + options) as backend:
-        db = backend._engine.store.db  # type: ignore[attr-defined]  # noqa: SLF001 - nothing else shows it
+        db = backend._engine.store.db  # type: ignore[attr-defined]
         assert db.execute("PRAGMA synchronous").fetchall() == [(level,)]
         assert db.execute("PRAGMA journal_mode").fetchall() == [("wal",)]
 
 
 async def test_a_path_is_percent_decoded(tmp_path: Path) -> None:
     await make(f"sqlite://{tmp_path}/with%20space%3F%23%E4.db")
-    assert os.path.exists(os.fsencode(tmp_path) + b"/with space?#\xe4.db")  # noqa: PTH110 - bytes
+    assert os.path.exists(os.fsencode(tmp_path) + b"/with space?#\xe4.db")
 
 
 async def test_a_nul_byte_is_refused(tmp_path: Path) -> None:
