@@ -23,6 +23,7 @@ from queuefs_redis.inspection import inspect
 from queuefs_redis.records import encoded_name, microseconds, padded, ref_args
 from queuefs_redis.request import Request
 from queuefs_redis.stages import Append, Checksums, Stage
+from queuefs_redis.views import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -273,7 +274,7 @@ class RedisBackend:
 
     def snapshot(self, queue: QueueId) -> Awaitable[Sequence[Message]]:
         """Return all unacknowledged messages in order, without payloads."""
-        return self._submit(Request("snapshot", queue, decode=records.snapshot_of))
+        return self._submit(Snapshot(queue))
 
     def payloads(self, queue: QueueId, messages: Sequence[MessageId]) -> Awaitable[Sequence[bytes | None]]:
         """Return the payloads of unacknowledged messages; None also for one that is not what was put in."""

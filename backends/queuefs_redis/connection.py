@@ -41,6 +41,13 @@ TRY_PART = 1 / 3
 
 _PAUSE_SECONDS = 0.05
 
+#: How many command timeouts a view of a whole queue may take. A million messages keep the server busy for 1.6 s before
+#: it sends a byte; more tries would only keep it busy longer.
+_PATIENCE = 10
+
+#: What is handed to the socket at a time: its timeout is for all of one call (socket.sendall), however much that is.
+_SEND_BYTES = 1 << 18
+
 #: How long a connection that has worked is taken to work. The look costs five system calls, and is only there to find
 #: at once that a server has closed an idle connection.
 _FRESH_SECONDS = 1.0
@@ -73,7 +80,10 @@ class Connection:
         self._used = 0.0
         self._away = False
         self._client = client_factory()  # kept: it closes its pool when it is collected
-        self._link: Any = self._client.connection_pool.make_connection()
+        pool: Any = self._client.connection_pool  # fakeredis has a class of its own
+        self._link = self._usual_link = pool.make_connection()
+        self._patient_link = pool.make_connection()
+        self._patient_link.socket_timeout = timeout * _PATIENCE
 
     def run(self, requests: Sequence[Request[Any]]) -> list[outcome.Outcome[Any]]:
         """Carry out *requests* in order; return an outcome for each."""
@@ -93,12 +103,16 @@ class Connection:
 
     def close(self) -> None:
         """Close the connection; the next batch opens it again."""
-        self._link.disconnect()
+        self._usual_link.disconnect()
+        self._patient_link.disconnect()
 
     def _run(self, requests: Sequence[Request[Any]]) -> list[outcome.Outcome[Any]]:
         self._batch += 1
-        commands = [pack(self._command(number, request)) for number, request in enumerate(requests)]
-        mutates = any(request.script.once for request in requests)
+        commands = [
+            request.packed(self._base, (self._daemon, self._batch, number)) for number, request in enumerate(requests)
+        ]
+        self._link = self._patient_link if any(request.patient for request in requests) else self._usual_link
+        mutates = any(request.once for request in requests)
         deadline = min((request.born for request in requests), default=0) + self._timeout * (1 - TRY_PART)
         replies: list[Any] = []
         doubt, broken = False, 0
@@ -107,7 +121,7 @@ class Connection:
             try:
                 self._connect()
                 sent = True
-                self._exchange(commands, replies, begin=mutates)
+                self._exchange(requests[len(replies) :], commands[len(replies) :], replies, begin=mutates)
             except _Again:
                 if time.monotonic() >= deadline:
                     break
@@ -125,10 +139,6 @@ class Connection:
                 replies += [error] * (len(requests) - len(replies))
         return self._outcomes(requests, replies, doubt=doubt)
 
-    def _command(self, number: int, request: Request[Any]) -> tuple[Arg, ...]:
-        who = (self._daemon, self._batch, number) if request.script.once else ()
-        return ("EVALSHA", request.script.sha, 1, self._base, *who, *request.args())
-
     def _connect(self) -> None:
         """Have a connection that is not known to be closed; nothing has been sent when this fails."""
         self._link.connect()  # does nothing if it is connected
@@ -142,16 +152,19 @@ class Connection:
         self._link.disconnect()  # nothing is due on it, so this was the end of the stream
         self._link.connect()
 
-    def _exchange(self, commands: Sequence[bytes], replies: list[Any], *, begin: bool) -> None:
+    def _exchange(
+        self, requests: Sequence[Request[Any]], commands: Sequence[bytes], replies: list[Any], *, begin: bool
+    ) -> None:
         """Send what has no reply yet and read the replies, as far as they come."""
-        first = len(replies)
-        sent = list(commands[first:])
+        sent = list(commands)
         if begin:
             sent.insert(0, pack(("EVALSHA", SCRIPTS["begin"].sha, 1, self._base, self._daemon, self._batch)))
         self._send(sent)
         begun = self._read() if begin else b"+"
         again = False
-        for _ in commands[first:]:
+        for request in requests:
+            for _ in range(request.preliminary):
+                self._read()
             reply = self._read()
             if reply == b"-late" and _refused(begun):
                 reply = begun
@@ -166,7 +179,8 @@ class Connection:
             raise _Again
 
     def _send(self, commands: Sequence[bytes]) -> None:
-        self._link.send_packed_command([b"".join(commands)])
+        data = b"".join(commands)
+        self._link.send_packed_command([data[at : at + _SEND_BYTES] for at in range(0, len(data), _SEND_BYTES)])
 
     def _read(self) -> Any:
         try:
@@ -196,9 +210,7 @@ class Connection:
             outcome.capture(request.result, reply) for request, reply in zip(requests, replies, strict=False)
         ]
         unanswered = requests[len(replies) :]
-        return outcomes + [
-            outcome.Error(self._failure(unknown=doubt and request.script.once)) for request in unanswered
-        ]
+        return outcomes + [outcome.Error(self._failure(unknown=doubt and request.once)) for request in unanswered]
 
     def _failure(self, *, unknown: bool) -> BackendError:
         if unknown:

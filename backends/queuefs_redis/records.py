@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from queuefs.backend import Settled, Tick
+from queuefs.errors import QueueNotFound
 from queuefs.lifecycle import State
 from queuefs.message import Counts, Message, MessageId, Owner, Queue, QueueId
 
@@ -125,7 +126,9 @@ def taken_of(reply: Sequence[bytes]) -> Taken:
 
 def snapshot_of(reply: Sequence[Any]) -> list[Message]:
     """Read what `snapshot.lua` answers, in the order in which messages are handed out."""
-    aside, leases, metas = reply
+    known_queue, aside, leases, metas = reply
+    if not known_queue:
+        raise QueueNotFound
     lease_of = dict(pairs(leases))
     messages = [_message(id_, lease_of.get(id_), meta.split(), None) for id_, meta in pairs(metas)]
     known = {message.id for message in messages}
@@ -135,8 +138,12 @@ def snapshot_of(reply: Sequence[Any]) -> list[Message]:
     return sorted(messages, key=lambda message: (-message.priority, message.id))
 
 
-def pairs(flat: Sequence[Any]) -> Iterable[tuple[Any, Any]]:
-    """Read a flat list of keys and values."""
+def pairs(flat: Any) -> Iterable[tuple[Any, Any]]:
+    """Read keys and values: a flat list, or (in the third version of the protocol) a dict or a list of pairs."""
+    if isinstance(flat, dict):
+        return flat.items()
+    if flat and isinstance(flat[0], list):
+        return flat  # type: ignore[no-any-return]  # each of two
     return zip(flat[::2], flat[1::2], strict=True)
 
 

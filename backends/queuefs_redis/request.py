@@ -96,7 +96,12 @@ def pack(args: Sequence[Arg]) -> bytes:
 class Request(Generic[T]):
     """A call of one script."""
 
-    __slots__ = ("_args", "_decode", "born", "script")
+    __slots__ = ("_args", "_decode", "born", "once", "script")
+
+    #: Replies that come before the one that counts.
+    preliminary = 0
+    #: The server may need longer for it than a try takes otherwise.
+    patient = False
 
     def __init__(self, script: str, *args: Arg, decode: Callable[[Any], T]) -> None:
         """Prepare a call.
@@ -106,7 +111,9 @@ class Request(Generic[T]):
             args: What it gets, after what every script gets.
             decode: Makes the result of what the script answered: bytes, or a list.
         """
-        self.script = SCRIPTS[script]
+        self.script = script
+        #: Its answer is recorded, so that a repetition does nothing.
+        self.once = script in SCRIPTS and SCRIPTS[script].once
         self._args = args
         self._decode = decode
         #: When it was made, on the monotonic clock.
@@ -116,6 +123,15 @@ class Request(Generic[T]):
         """Return the arguments; called once, on the worker thread."""
         return self._args
 
+    def packed(self, base: str, who: Sequence[Arg]) -> bytes:
+        """Return what is sent; called once, on the worker thread.
+
+        Args:
+            base: Begins every key.
+            who: Tells this request from all others of the daemon.
+        """
+        return pack(("EVALSHA", SCRIPTS[self.script].sha, 1, base, *(who if self.once else ()), *self.args()))
+
     def result(self, reply: Any) -> T:
         """Return the result, or raise the error, that *reply* means."""
         if isinstance(reply, Exception):
@@ -124,7 +140,7 @@ class Request(Generic[T]):
             if not reply.startswith(b"+"):
                 refusal = _REFUSALS.get(reply)
                 if refusal is None:
-                    raise BackendError(f"the script {self.script.name} answered {reply[:80]!r}")
+                    raise BackendError(f"the script {self.script} answered {reply[:80]!r}")
                 raise type(refusal)(str(refusal))  # one instance for each raise: it collects a traceback
             return self._decode(reply[1:])
         return self._decode(reply)

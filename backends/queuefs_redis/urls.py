@@ -10,7 +10,9 @@ from urllib.parse import parse_qsl, unquote
 from queuefs.errors import StoreUnusable
 
 _SCHEMES = {"redis", "rediss", "redis+sentinel", "redis+cluster"}
-_URL = re.compile(r"(?P<scheme>[a-z+]+)://(?:(?P<login>[^/?]*)@)?(?P<hosts>[^/?@]*)(?P<path>/[^?]*)?(?:\?(?P<query>.*))?")
+_URL = re.compile(
+    r"(?P<scheme>[a-z+]+)://(?:(?P<login>[^/?]*)@)?(?P<hosts>[^/?@]*)(?P<path>/[^?]*)?(?:\?(?P<query>.*))?"
+)
 _HOST = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^:\[\]]+)(?::(?P<port>[0-9]{1,5}))?")
 
 #: A brace would end or begin the keys' hash tag; the others keep keys readable.
@@ -64,11 +66,12 @@ def parse(url: str) -> Target:
     scheme = found["scheme"]
     kind = {"redis+sentinel": Kind.SENTINEL, "redis+cluster": Kind.CLUSTER}.get(scheme, Kind.SERVER)
     username, password = _login(found["login"])
+    hosts = _hosts(kind, found["hosts"], _DEFAULT_PORT.get(scheme, 6379))
     master, db = _place(kind, (found["path"] or "").strip("/"))
     options = _options(found["query"] or "")
     return Target(
         kind=kind,
-        hosts=_hosts(kind, found["hosts"], _DEFAULT_PORT.get(scheme, 6379)),
+        hosts=hosts,
         tls=scheme == "rediss",
         username=username,
         password=password,

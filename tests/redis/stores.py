@@ -76,4 +76,4 @@ async def die(backend: RedisBackend) -> None:
     async def nothing() -> None:
         pass
 
-    backend._leave = nothing  # type: ignore[method-assign]  # noqa: SLF001 - what a daemon that was killed does
+    backend._leave = nothing  # type: ignore[method-assign]

@@ -13,7 +13,11 @@ import redis
 from hypothesis import settings
 
 from queuefs.testing import BackendContract
-from queuefs.testing.base import START
+from queuefs.testing.base import START, Contract
+from queuefs.testing.claiming import ClaimingContract
+from queuefs.testing.model import PROFILE, ModelContract
+from queuefs.testing.steps import LifecycleContract
+from queuefs.testing.upkeep import UpkeepContract
 from queuefs_redis import RedisBackend
 
 if TYPE_CHECKING:
@@ -45,8 +49,8 @@ class Store:
 _stores: dict[str, Store] = {}
 
 
-class RedisContract(BackendContract):
-    """What the three have in common."""
+class RedisStore(Contract):
+    """What the three have in common: how a store is opened, and how the contract gets at it."""
 
     server_time = False
 
@@ -90,21 +94,24 @@ class RedisContract(BackendContract):
             store.client.hset(f"{{{url}}}:beating", daemon, str(now - 60_000_000))
 
 
-class TestServer(RedisContract):
-    server_time = True
-
+class ServerStore(RedisStore):
     @pytest.fixture
     def client_factory(self, redis_server: RedisServer) -> Callable[[], redis.Redis]:
         return lambda: redis.Redis(port=redis_server.port)
 
 
-class TestServerByCallersTime(TestServer):
-    server_time = False
-    model_settings = settings(RedisContract.model_settings, max_examples=20)
+class TestServer(ServerStore, BackendContract):
+    server_time = True
 
 
-class TestFakeRedis(RedisContract):
-    model_settings = settings(RedisContract.model_settings, max_examples=8)
+class TestServerByCallersTime(ServerStore, ClaimingContract, UpkeepContract, LifecycleContract, ModelContract):
+    """Where time matters: real Lua reckons with times that a test chooses."""
+
+    model_settings = settings(PROFILE, max_examples=20)
+
+
+class TestFakeRedis(RedisStore, BackendContract):
+    model_settings = settings(PROFILE, max_examples=8)
 
     @pytest.fixture
     def client_factory(self) -> Callable[[], redis.Redis]:

@@ -126,7 +126,7 @@ async def test_a_claim_whose_message_is_gone_when_it_is_fetched_again_returns_th
         last = await put(backend, queue, b"b")
         proxy.lose_replies(silent=True)
         claiming = backend.claim(queue, count=2, lease=LEASE, now=0)
-        async with connect(proxy._target, prefix) as other:  # noqa: SLF001 - past the proxy
+        async with connect(proxy._target, prefix) as other:
             while (await other.counts(queue)).processing < 2:  # noqa: ASYNC110 - another connection makes it so
                 await trio.sleep(0.001)
             taken = await other.snapshot(queue)
