@@ -72,10 +72,14 @@ class GroupCommit(Generic[W]):
                 thread.join()
 
     def submit(self, work: W) -> Ticket[Any]:
-        """Take *work* into the line, before anything submitted later; must be called on the trio thread."""
-        if self._closing:
-            raise ShuttingDown
+        """Take *work* into the line, before anything submitted later; must be called on the trio thread.
+
+        Awaiting the ticket raises `ShuttingDown` if the line has been closed.
+        """
         ticket: Ticket[Any] = Ticket()
+        if self._closing:
+            ticket.settle(outcome.Error(ShuttingDown()))
+            return ticket
         self._arrived.append((work, ticket))
         if self._asleep:  # a release wakes a thread, which costs; a worker that is awake looks again by itself
             self._asleep = False

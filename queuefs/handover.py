@@ -104,13 +104,8 @@ class Handover:
         if self._instant:
             await work.attempt(call())
             return
-        try:
-            ticket = call()
-        except QueueFSError as error:  # the line to the back end is closed
-            work.complain(str(error))
-            return
         self._open += 1
-        self._nursery.start_soon(self._see_through, work, ticket)
+        self._nursery.start_soon(self._see_through, work, call())
 
     async def _see_through(self, work: _Work[T], ticket: Awaitable[T]) -> None:
         try:

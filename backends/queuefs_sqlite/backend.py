@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from queuefs.backend import Traits
-from queuefs.errors import ShuttingDown
 from queuefs.groupcommit import GroupCommit
 from queuefs.message import Counts, Queue
-from queuefs.ticket import Answer, Failure
+from queuefs.ticket import Answer
 from queuefs_sqlite import audit, reading, tree, upkeep, writing
 from queuefs_sqlite.engine import Engine, Piece
 from queuefs_sqlite.location import Location
@@ -66,14 +65,10 @@ class SQLiteBackend:
     # Handing over -------------------------------------------------------------------------------------------------
 
     def _submit(self, piece: Piece, *, changes: Hashable = None) -> Awaitable[Any]:
-        try:
-            ticket = self._line.submit(piece)
-        except ShuttingDown as error:
-            return Failure(error)  # the contract has errors come from awaiting
         self._submitted += 1
         if piece.writes:
             self._changed[changes] = self._submitted
-        return ticket
+        return self._line.submit(piece)
 
     def _write(self, changes: Hashable, act: Callable[[Store], Any]) -> Awaitable[Any]:
         return self._submit(Piece(act, writes=True), changes=changes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from queuefs.backend import Settled
@@ -126,6 +127,7 @@ class ClaimingContract(Contract):
         assert (undone.state, undone.attempt, undone.claims, undone.lease_until) == (State.PENDING, 0, 1, None)
         second = await take_one(backend, queue)
         assert (second.attempt, second.claims, second.data) == (1, 2, b"again")
+        assert await find(backend, queue, first.id) == replace(second, data=None)
         assert list(await backend.ack(queue, [first.receipt])) == [Settled.STALE]
         assert list(await backend.ack(queue, [second.receipt])) == [Settled.DONE]
 

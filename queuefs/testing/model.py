@@ -29,8 +29,8 @@ PROFILE = hypothesis.settings(
     derandomize=True,
     database=None,
     deadline=None,
-    max_examples=40,
-    stateful_step_count=40,
+    max_examples=60,
+    stateful_step_count=50,
     suppress_health_check=list(hypothesis.HealthCheck),
 )
 
@@ -65,6 +65,8 @@ class SameAsMemory(RuleBasedStateMachine):
 
     queues = Bundle("queues")
     messages = Bundle("messages")
+    #: Messages that have been claimed at least once: what settling mostly is about.
+    claimed = Bundle("claimed")
     names = st.sampled_from(["a_b", "aXb", "a"])
     leases = st.sampled_from(sorted(SERVER_TIME_LEASES))
 
@@ -218,17 +220,24 @@ class SameAsMemory(RuleBasedStateMachine):
 
     # Reading and settling ---------------------------------------------------------------------------------------------
 
-    @rule(queue=queues, count=st.integers(1, 3), lease=leases)
-    def claim(self, queue: int, count: int, lease: float) -> None:
+    @rule(target=claimed, queue=queues, count=st.integers(1, 3), lease=leases)
+    def claim(self, queue: int, count: int, lease: float) -> Any:
         """Claim up to three."""
         seconds = lease if self._own_time else SERVER_TIME_LEASES[lease]
-        self.both(lambda side: side.backend.claim(side.queues[queue], count=count, lease=seconds, now=self._now))
+        answer = self.both(
+            lambda side: side.backend.claim(side.queues[queue], count=count, lease=seconds, now=self._now)
+        )
+        return multiple(*(message.id for message in answer)) if isinstance(answer, list) else multiple()
 
     @rule(
         verb=st.sampled_from(VERBS),
         queue=queues,
         at_home=st.sampled_from([True, True, True, False]),
-        refs=st.lists(st.tuples(messages, st.sampled_from([None, None, 1, 2, 3])), min_size=1, max_size=3),
+        refs=st.lists(
+            st.tuples(st.one_of(claimed, claimed, messages), st.sampled_from([None, None, 1, 1, 2])),
+            min_size=1,
+            max_size=3,
+        ),
         lease=leases,
     )
     def settle(
@@ -283,7 +292,11 @@ class SameAsMemory(RuleBasedStateMachine):
         self.both(call)
 
     def teardown(self) -> None:
-        """Leave no message behind for the next example's ticks to find."""
+        """Publish and read all there is; then leave no message behind for the next example's ticks to find."""
+        for message in range(len(self._home)):
+            self.publish(message)
+        for queue in range(len(self._sides[0].queues)):
+            self.payloads(queue, range(len(self._home)))
 
         async def sweep(side: Side) -> None:
             for queue in side.queues:

@@ -133,7 +133,7 @@ async def test_a_closed_line_takes_no_more() -> None:
     async with line.open():
         pass
     with pytest.raises(ShuttingDown):
-        line.submit(1)
+        await line.submit(1)
 
 
 async def test_its_thread_ends_with_it() -> None:
