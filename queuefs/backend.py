@@ -26,10 +26,23 @@ from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from queuefs.clock import ClockMark
-    from queuefs.message import Counts, Message, MessageId, Owner, Queue, QueueId, Ref
+    from queuefs.lifecycle import Verb
+    from queuefs.message import (
+        Counts,
+        Draft,
+        Message,
+        MessageId,
+        Owner,
+        Queue,
+        QueueId,
+        Ref,
+        Room,
+        Stats,
+        Verdict,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,21 +64,49 @@ class Settled(Enum):
 
     #: Done as asked.
     DONE = "done"
-    #: No unacknowledged message of that id in this queue.
+    #: No unacknowledged message of that id in this queue (for `retry` and `drop`: no dead one either).
     UNKNOWN = "unknown"
-    #: The message is not in processing, or the receipt is of another claim.
+    #: The message is not in the state that the verb needs, or the receipt is of another claim.
     STALE = "stale"
+    #: Done, but the message is cancelled: its holder should stop (only from `extend`).
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transition:
+    """One step of one message, as another daemon made it."""
+
+    #: None: something may have happened anywhere, such as after an outage.
+    queue: QueueId | None
+    verb: Verb | None
+    message: MessageId | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overdue:
+    """A message in processing whose lease has ended; it stays there until `expire` says what becomes of it."""
+
+    queue: QueueId
+    #: Its present claim.
+    receipt: Ref
+    attempt: int
+    cancelled: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tick:
-    """What a round of upkeep did and when the next is due."""
+    """What a round of upkeep did, what it found, and when the next is due."""
 
-    #: Messages whose lease ended and which are pending again.
-    expired: Sequence[tuple[QueueId, MessageId]]
+    #: Messages whose lease has ended, oldest deadline first.
+    overdue: Sequence[Overdue]
+    #: Messages that were pending until their time to live ended, and are gone.
+    lapsed: Sequence[tuple[QueueId, MessageId]]
+    #: Queues in which a delay ended, so that there is something to hand out.
+    ripe: Sequence[QueueId]
     #: Messages of dead daemons that were published.
     adopted: Sequence[tuple[QueueId, MessageId]]
-    #: Seconds until something is due; 0 if more is due now, None if nothing is in sight.
+    #: Seconds until something is due; 0 if more is due now (overdue messages that were reported do not count), None if
+    #: nothing is in sight.
     next_due: float | None
 
 
@@ -97,7 +138,7 @@ class Backend(Protocol):
         """Remove a queue that has no children and no messages, and nothing but it.
 
         Raises:
-            QueueNotEmpty: it has children or unacknowledged messages.
+            QueueNotEmpty: it has children, unacknowledged messages or dead ones.
             QueueBusy: it has none of these, but staged messages.
         """
 
@@ -113,49 +154,76 @@ class Backend(Protocol):
     def set_owner(self, queue: QueueId, owner: Owner) -> Awaitable[None]:
         """Change who owns a queue."""
 
+    def set_config(self, queue: QueueId, config: bytes, *, expected: bytes) -> Awaitable[bool]:
+        """Replace the queue's config if it is still *expected*; return whether it was."""
+
     # Writing ------------------------------------------------------------------------------------------------------
 
-    def stage(self, queue: QueueId, data: bytes, *, partial: bool, priority: int, now: float) -> Awaitable[MessageId]:
+    def stage(
+        self, queue: QueueId, data: bytes, *, draft: Draft, room: Room, partial: bool, now: float
+    ) -> Awaitable[MessageId]:
         """Store the beginning of a message and return its id, higher than every id given before.
 
-        A staged message is in no count and nobody can claim or see it. It belongs to this open store: when the store
-        is opened again after a crash (or, where it is shared, another daemon's `tick` finds this one dead for 15 s or
-        more), it is published, or dropped if it is marked partial.
+        A staged message is in no count and nobody can claim or see it, but it takes room. It belongs to this open
+        store: the first `tick` after the store is opened again (or, where it is shared, another daemon's `tick` that
+        finds this one dead for 15 s or more) publishes it, or drops it if it is marked partial.
+
+        Ids are never given twice, also when the store is opened after it was replaced by an older copy of itself.
 
         Args:
             queue: Where it shall be pending once published.
             data: Its first bytes; may be empty.
+            draft: What its writer asks for.
+            room: What the queue may hold: with this message in it, unacknowledged and staged messages together are at
+                most ``room.messages``, and their payload bytes at most ``room.bytes``; 0 is no limit.
             partial: It is known that more must follow before it is a message.
-            priority: Its place, -100000 to 100000.
             now: Kept as the time it was enqueued.
 
         Raises:
+            QueueFull: it does not fit; nothing was stored and no id was given.
             IdsExhausted: no higher id is left; now and for ever.
             StoreFull: nothing was stored.
         """
 
-    def append(self, queue: QueueId, message: MessageId, data: bytes, *, offset: int, partial: bool) -> Awaitable[None]:
+    def append(
+        self, queue: QueueId, message: MessageId, data: bytes, *, offset: int, partial: bool, room: Room
+    ) -> Awaitable[None]:
         """Add *data*, which begins at byte *offset*, to a staged message, and set or lift its partial mark.
 
         Raises:
             MessageNotFound: it is not staged (any more).
             BadValue: *offset* is not the number of bytes stored so far.
+            QueueFull: the queue would hold more than ``room.bytes``; nothing was stored.
             StoreFull: nothing was stored.
         """
 
-    def publish(self, queue: QueueId, message: MessageId) -> Awaitable[None]:
-        """Make a staged message pending; a message that is not staged (any more) is left as it is."""
+    def publish(self, queue: QueueId, message: MessageId, *, now: float, window: float) -> Awaitable[MessageId]:
+        """Make a staged message pending and return its id; one that is not staged (any more) is left as it is.
+
+        ``due`` becomes now + delay, and ``expires_at`` now + ttl, where the draft has them.
+
+        If it has a key, and a message of that key in this queue is unacknowledged, or was published less than *window*
+        seconds ago, it is dropped instead, and the id of that message is returned. (A message that `tick`
+        publishes for a dead daemon gives way likewise, with a window of 0.)
+        """
+
+    def find_key(self, queue: QueueId, key: str, *, now: float, window: float) -> Awaitable[MessageId | None]:
+        """Return the id of the message to which a message of *key* would give way if it were published now."""
 
     def discard(self, queue: QueueId, message: MessageId) -> Awaitable[None]:
         """Remove a staged message; a message that is not staged (any more) is left as it is."""
 
     # Reading and settling -------------------------------------------------------------------------------------------
 
-    def claim(self, queue: QueueId, *, count: int, lease: float, now: float) -> Awaitable[Sequence[Message]]:
-        """Move the first *count* pending messages (fewer if there are fewer) to processing and return them, in order.
+    def claim(
+        self, queue: QueueId, *, count: int, lease: float, lifo: bool, now: float
+    ) -> Awaitable[Sequence[Message]]:
+        """Move the first *count* messages that can be handed out (or all there are) to processing and return them.
 
-        Each gets ``attempt`` and ``claims`` one higher, and ``lease_until`` = now + *lease* seconds.
-        A message whose payload can't be read MUST NOT stop the ones behind it: it is skipped and stays pending.
+        * They are pending, not paused, ``due`` <= now or None, and ``expires_at`` > now or None.
+        * The highest priority is first; among equals the lowest id, with *lifo* the highest.
+        * Each gets ``attempt`` and ``claims`` one higher, ``lease_until`` = now + *lease* seconds, and no ``due``.
+        * A message whose payload can't be read MUST NOT stop the ones behind it: it is skipped and stays pending.
         """
 
     def undo(self, queue: QueueId, refs: Sequence[Ref]) -> Awaitable[Sequence[Settled]]:
@@ -165,28 +233,60 @@ class Backend(Protocol):
         """Remove messages in processing for good.
 
         This and the other settling methods take ids or receipts, try all, in order, in one atomic step, and return
-        one `Settled` for each. An id names whatever claim the message is under; a receipt that claim alone.
+        one `Settled` for each. An id names whatever claim the message is under; a receipt that claim alone. A message
+        that is cancelled is gone whichever way it is settled (but for `extend`), and also when its claim is undone.
         """
 
-    def nack(self, queue: QueueId, refs: Sequence[Ref]) -> Awaitable[Sequence[Settled]]:
-        """Make messages in processing pending again; ``attempt`` stays."""
+    def nack(self, queue: QueueId, verdicts: Sequence[Verdict], *, now: float) -> Awaitable[Sequence[Settled]]:
+        """Make messages in processing pending again, or dead; ``attempt`` stays, ``due`` = now + delay if it has one.
+
+        What becomes pending and has outlived its ``expires_at`` lapses at the next `tick`, like any pending message.
+        """
+
+    def expire(self, queue: QueueId, verdicts: Sequence[Verdict], *, now: float) -> Awaitable[Sequence[Settled]]:
+        """As `nack`, for messages whose lease is over at *now*; others are STALE and left as they are."""
 
     def extend(self, queue: QueueId, refs: Sequence[Ref], *, lease: float, now: float) -> Awaitable[Sequence[Settled]]:
-        """Let the leases of messages in processing start anew: ``lease_until`` = now + *lease*."""
+        """Let the leases of messages in processing start anew: ``lease_until`` = now + *lease*.
+
+        CANCELLED for one that was cancelled; its lease starts anew all the same.
+        """
 
     def check(self, queue: QueueId, refs: Sequence[Ref]) -> Awaitable[Sequence[Settled]]:
         """Return what `ack` would answer, and change nothing."""
 
     def clear(self, queue: QueueId) -> Awaitable[Counts]:
-        """Remove all pending and processing messages, not the staged ones; return how many of each there were."""
+        """Remove all pending and processing messages, not staged or dead ones; return how many of each there were."""
+
+    # By name --------------------------------------------------------------------------------------------------------
+
+    def pause(self, queue: QueueId, messages: Sequence[MessageId]) -> Awaitable[Sequence[Settled]]:
+        """Keep pending messages from being handed out; STALE for those in processing; again is DONE again."""
+
+    def resume(self, queue: QueueId, messages: Sequence[MessageId]) -> Awaitable[Sequence[Settled]]:
+        """Let paused messages be handed out again; as `pause` otherwise."""
+
+    def cancel(self, queue: QueueId, messages: Sequence[MessageId]) -> Awaitable[Sequence[Settled]]:
+        """Remove pending messages; mark those in processing as cancelled, again is DONE again."""
+
+    def retry(
+        self, queue: QueueId, messages: Sequence[MessageId] | None, *, now: float
+    ) -> Awaitable[Sequence[Settled]]:
+        """Make dead messages pending, ``attempt`` 0, ``due`` and ``expires_at`` None; None: all of them.
+
+        STALE for one that is not dead. With None there is one DONE for each.
+        """
+
+    def drop(self, queue: QueueId, messages: Sequence[MessageId] | None) -> Awaitable[Sequence[Settled]]:
+        """Remove dead messages for good; as `retry` otherwise."""
 
     # Looking --------------------------------------------------------------------------------------------------------
 
     def counts(self, queue: QueueId) -> Awaitable[Counts]:
         """Return both counts, from one snapshot."""
 
-    def peek(self, queue: QueueId, *, count: int) -> Awaitable[Sequence[Message]]:
-        """Return the first *count* pending messages in order, with their payloads; claim nothing."""
+    def peek(self, queue: QueueId, *, count: int, lifo: bool, now: float) -> Awaitable[Sequence[Message]]:
+        """Return what `claim` would claim, as it is, with payloads; claim nothing."""
 
     def unacked_bytes(self, queue: QueueId) -> Awaitable[int]:
         """Return the sum of the payload sizes of all pending and processing messages."""
@@ -194,17 +294,35 @@ class Backend(Protocol):
     def snapshot(self, queue: QueueId) -> Awaitable[Sequence[Message]]:
         """Return all pending and processing messages by priority and id, without payloads, from one snapshot."""
 
+    def dead(self, queue: QueueId) -> Awaitable[Sequence[Message]]:
+        """Return all dead messages by id, without payloads."""
+
+    def find(self, queue: QueueId, messages: Sequence[MessageId]) -> Awaitable[Sequence[Message | None]]:
+        """Return pending, processing and dead messages by id, without payloads; None for each that is none."""
+
     def payloads(self, queue: QueueId, messages: Sequence[MessageId]) -> Awaitable[Sequence[bytes | None]]:
-        """Return the payloads of unacknowledged messages, None for each that is gone."""
+        """Return the payloads of pending, processing and dead messages, None for each that is gone."""
+
+    def stats(self, queue: QueueId) -> Awaitable[Stats]:
+        """Return all counts and totals, from one snapshot, without counting rows (but for a bounded few)."""
 
     # Upkeep ---------------------------------------------------------------------------------------------------------
 
     def tick(self, *, now: float, limit: int) -> Awaitable[Tick]:
-        """Do what is due, at most *limit* messages of it, and say when to come again.
+        """Do what is due, at most about *limit* messages of it, report whose lease is over, and say when to come again.
 
-        * Messages in processing with ``lease_until`` <= now become pending again; ``attempt`` stays.
-        * Where the store is shared: this daemon is noted as alive, and what dead ones had staged is published, or
-          dropped if partial.
+        * Messages in processing with ``lease_until`` <= now are reported as overdue, and change nothing by that.
+        * Pending messages with ``expires_at`` <= now are removed.
+        * Delayed messages with ``due`` <= now can be handed out from then on (a claim does not need this round for it).
+        * Keys of messages that are gone are forgotten once their window is over.
+        * What dead daemons had staged is published, or dropped if partial; where the store is shared, this daemon is
+          noted as alive.
+        """
+
+    def listen(self, heard: Callable[[Sequence[Transition]], None]) -> None:
+        """Where the store is shared, call *heard* on the trio thread with what other daemons do from now on.
+
+        Some may be missed; after an outage one with ``queue`` None is given. Elsewhere nothing is ever heard.
         """
 
     def load_clock(self) -> Awaitable[ClockMark | None]:

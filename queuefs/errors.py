@@ -39,7 +39,7 @@ class QueueExists(QueueFSError):
 
 
 class QueueNotEmpty(QueueFSError):
-    """The queue holds child queues or unacknowledged messages."""
+    """The queue holds child queues, unacknowledged messages or dead ones."""
 
     errno = errno.ENOTEMPTY
 
@@ -99,6 +99,24 @@ class MessageTooBig(QueueFSError):
     """The message is over the limit."""
 
     errno = errno.EFBIG
+
+
+class QueueFull(QueueFSError):
+    """The queue has no room for this message."""
+
+    errno = errno.ENOSPC
+
+
+class KeyInUse(QueueFSError):
+    """A message of this key is there already."""
+
+    errno = errno.EEXIST
+
+
+class MessageCancelled(QueueFSError):
+    """The message was cancelled; its holder should stop."""
+
+    errno = errno.ECANCELED
 
 
 class IdsExhausted(QueueFSError):

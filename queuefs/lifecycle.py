@@ -23,6 +23,8 @@ class State(StrEnum):
     PENDING = "pending"
     #: Handed out under a lease and not settled yet.
     PROCESSING = "processing"
+    #: Set aside: its attempts are used up, or somebody said so. In no count of what is unacknowledged.
+    DEAD = "dead"
     #: Left the queue for good; no back end keeps anything of it.
     GONE = "gone"
 
@@ -34,6 +36,8 @@ class Verb(StrEnum):
     PUBLISH = "publish"
     #: Its writer was killed or failed: it never was.
     DISCARD = "discard"
+    #: A message of the same key is there: it gives way to that one when it would be published.
+    REPEAT = "repeat"
     #: A consumer takes it, under a lease.
     DEQUEUE = "dequeue"
     #: The consumer closed before it had read all of it: the claim never was.
@@ -43,16 +47,34 @@ class Verb(StrEnum):
     ACK = "ack"
     NACK = "nack"
     EXTEND = "extend"
+    #: Set aside as dead: by its holder, or because a nack or the end of a lease used its last attempt up.
+    BURY = "bury"
+    #: A dead message gets another life.
+    RETRY = "retry"
+    #: A dead message is dropped.
+    DROP = "drop"
+    #: It shall not be done; a message in processing keeps its holder, who is told by `extend`.
+    CANCEL = "cancel"
+    #: It is not handed out until it is resumed.
+    PAUSE = "pause"
+    RESUME = "resume"
+    #: Its time to live ended while it was pending.
+    LAPSE = "lapse"
     CLEAR = "clear"
 
 
 TRANSITIONS: dict[State, dict[Verb, State]] = {
     State.STAGED: {
         Verb.PUBLISH: State.PENDING,
+        Verb.REPEAT: State.GONE,
         Verb.DISCARD: State.GONE,
     },
     State.PENDING: {
         Verb.DEQUEUE: State.PROCESSING,
+        Verb.PAUSE: State.PENDING,
+        Verb.RESUME: State.PENDING,
+        Verb.CANCEL: State.GONE,
+        Verb.LAPSE: State.GONE,
         Verb.CLEAR: State.GONE,
     },
     State.PROCESSING: {
@@ -60,8 +82,14 @@ TRANSITIONS: dict[State, dict[Verb, State]] = {
         Verb.EXPIRE: State.PENDING,
         Verb.ACK: State.GONE,
         Verb.NACK: State.PENDING,
+        Verb.BURY: State.DEAD,
         Verb.EXTEND: State.PROCESSING,
+        Verb.CANCEL: State.PROCESSING,
         Verb.CLEAR: State.GONE,
+    },
+    State.DEAD: {
+        Verb.RETRY: State.PENDING,
+        Verb.DROP: State.GONE,
     },
     State.GONE: {},
 }

@@ -47,6 +47,8 @@ class Queue:
     owner: Owner
     #: Unix seconds.
     created_at: float
+    #: What `config` keeps: text whose meaning is the service's; empty at first.
+    config: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,11 +70,90 @@ class Message:
     claims: int
     #: Seconds on the store's clock; None unless it is in processing.
     lease_until: float | None
+    #: Seconds on the store's clock before which it is not handed out; None if it may be at any time.
+    due: float | None
+    #: Seconds on the store's clock at which it lapses if it is pending then; None if never.
+    expires_at: float | None
+    #: Not handed out until it is resumed; only a pending message is paused.
+    paused: bool
+    #: Its holder shall stop; only a message in processing is cancelled.
+    cancelled: bool
+    #: What tells its repetitions from other messages; None if it has none.
+    key: str | None
+    #: What was said at the last nack or burial.
+    reason: str | None
+    #: What else its writer asked for: text whose meaning is the service's.
+    extra: bytes
 
     @property
     def receipt(self) -> Ref:
         """What names this claim of the message and no other."""
         return Ref(id=self.id, claim=self.claims)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """What a writer asks for a message, beside its payload."""
+
+    #: Higher is handed out first; -100000 to 100000.
+    priority: int = 0
+    #: Seconds after its publication before which it is not handed out.
+    delay: float = 0.0
+    #: Seconds after its publication at which it lapses if it is pending then; 0: never.
+    ttl: float = 0.0
+    #: A second message of this key gives way to the first; None: no such thing.
+    key: str | None = None
+    #: Kept with the message.
+    extra: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """How much a queue may hold, staged messages included; 0: no limit."""
+
+    messages: int = 0
+    #: Payload bytes.
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What becomes of one claim that did not end well."""
+
+    ref: Ref
+    #: Seconds from now before which the message is not handed out again.
+    delay: float = 0.0
+    #: It goes to the dead instead of back to the pending ones.
+    dead: bool = False
+    #: Kept with the message; None keeps what was there.
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    """A queue's counts and totals, from one snapshot."""
+
+    pending: int
+    processing: int
+    #: Of the pending ones: not due yet, and not paused.
+    delayed: int
+    #: Of the pending ones: paused, due or not.
+    paused: int
+    dead: int
+    #: Payload bytes of pending and processing together.
+    unacked_bytes: int
+    #: When the oldest pending message was enqueued, seconds on the store's clock; None if none is pending.
+    oldest_pending: float | None
+    # Totals since the queue was made; no length is ever read from them. An undone claim is taken back from `dequeued`.
+    enqueued: int
+    dequeued: int
+    acked: int
+    #: Given back by their holders.
+    nacked: int
+    #: Leases that ended.
+    expired: int
+    #: Set aside as dead.
+    buried: int
 
 
 @dataclass(frozen=True, slots=True)
