@@ -168,6 +168,27 @@ class StoreDamaged(BackendError):
     """What the store gave back is not what was put in."""
 
 
+# Waiting -----------------------------------------------------------------------------------------------------------
+
+
+class Interrupted(QueueFSError):
+    """A signal ended the wait."""
+
+    errno = errno.EINTR
+
+
+class WouldBlock(QueueFSError):
+    """It would have to wait, and shall not."""
+
+    errno = errno.EAGAIN
+
+
+class WaitTimedOut(QueueFSError):
+    """The time for which it should wait is over."""
+
+    errno = errno.ETIMEDOUT
+
+
 class ShuttingDown(QueueFSError):
     """The daemon is stopping."""
 

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from pyfuse3 import InodeT
 
 
+#: Far from the numbers of other file systems: what a process has open is recognised by its inode number.
+FIRST_INODE = 1 << 33
+
+
 class Inodes:
     """The nodes the kernel knows."""
 
@@ -24,7 +28,7 @@ class Inodes:
         self._lookups: dict[InodeT, int] = {pyfuse3.ROOT_INODE: 1}
         self._keys: dict[InodeT, Hashable] = {}
         self._by_key: dict[Hashable, InodeT] = {ROOT: pyfuse3.ROOT_INODE}
-        self._last = pyfuse3.ROOT_INODE
+        self._last = FIRST_INODE - 1
 
     def __len__(self) -> int:
         """Return how many inodes the kernel knows."""
