@@ -40,7 +40,7 @@ class _Work(Generic[T]):
 
     queue: QueueId
     call: Callable[[], Awaitable[T]]
-    complaint: Callable[[T], str | None]
+    heed: Callable[[T], str | None]
     _: KW_ONLY
     again: bool
     complained: bool = False
@@ -48,7 +48,7 @@ class _Work(Generic[T]):
     async def attempt(self, ticket: Awaitable[T]) -> BackendError | None:
         """Await one outcome; return the error if another attempt may succeed."""
         try:
-            wrong = self.complaint(await ticket)
+            wrong = self.heed(await ticket)
         except BackendError as error:
             self.complain(str(error))
             return error if error.may_pass else None
@@ -76,31 +76,31 @@ class Handover:
         self._held_up: Counter[QueueId] = Counter()
         self._progress = trio.Event()
 
-    async def once(
-        self, queue: QueueId, call: Callable[[], Awaitable[T]], complaint: Callable[[T], str | None]
-    ) -> None:
+    async def once(self, queue: QueueId, call: Callable[[], Awaitable[T]], heed: Callable[[T], str | None]) -> None:
         """Make *call* now, and only once: repeating it could undo what others did since. Never suspends.
 
         Args:
             queue: Whose order it belongs to.
             call: The call on the back end.
-            complaint: Says what is wrong with the call's result, if anything; it goes to the log.
+            heed: Takes the call's result, and returns what is wrong with it, if anything, for the log.
         """
-        await self._start(queue, call, complaint, again=False)
+        await self._start(queue, call, heed, again=False)
 
-    async def until_done(self, queue: QueueId, call: Callable[[], Awaitable[object]]) -> None:
+    async def until_done(
+        self, queue: QueueId, call: Callable[[], Awaitable[T]], heed: Callable[[T], str | None]
+    ) -> None:
         """Make *call* now, and again until the back end has taken it; it must be idempotent. Never suspends."""
-        await self._start(queue, call, lambda _result: None, again=True)
+        await self._start(queue, call, heed, again=True)
 
     async def _start(
         self,
         queue: QueueId,
         call: Callable[[], Awaitable[T]],
-        complaint: Callable[[T], str | None],
+        heed: Callable[[T], str | None],
         *,
         again: bool,
     ) -> None:
-        work = _Work(queue, call, complaint, again=again)
+        work = _Work(queue, call, heed, again=again)
         if self._instant:
             await work.attempt(call())
             return

@@ -3,21 +3,54 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import trio
 
-from queuefs.errors import MessageTooBig, QueueFSError
+from queuefs.errors import BadValue, KeyInUse, MessageTooBig, QueueFSError
+from queuefs.lifecycle import Verb
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from queuefs.backend import Backend
     from queuefs.clock import Clock
+    from queuefs.events import Events
     from queuefs.handover import Handover
-    from queuefs.message import MessageId, QueueId
+    from queuefs.message import Draft, MessageId, QueueId, Room
 
 #: Up to this size every write is stored before it is confirmed, bytes. A shell's `echo` ignores the result of close, so
 #: what it writes must be safe before; storing each piece of a big message at once would cost a commit per piece.
 STORED_AT_WRITE = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """On what terms a queue takes a message."""
+
+    draft: Draft
+    room: Room
+    #: The most bytes it may have.
+    limit: int
+    #: The bytes it must have; None: any number.
+    size: int | None
+    #: Seconds for which its key keeps repetitions out.
+    window: float
+    #: A repetition is refused at its first write.
+    strict: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tools:
+    """What writing a message needs of its surroundings."""
+
+    backend: Backend
+    handover: Handover
+    clock: Clock
+    events: Events
+    #: Makes a call that may find the queue full, and where its writer may wait for room, makes it again then.
+    with_room: Callable[[Callable[[], Awaitable[None]]], Awaitable[None]]
 
 
 class Stage:
@@ -27,31 +60,17 @@ class Stage:
     message is no message.
     """
 
-    __slots__ = (
-        "_backend",
-        "_clock",
-        "_error",
-        "_handover",
-        "_limit",
-        "_lock",
-        "_partial",
-        "_queue",
-        "_size",
-        "_stored",
-        "_tail",
-        "id",
-        "writes",
-    )
+    __slots__ = ("_error", "_first", "_lock", "_partial", "_queue", "_size", "_stored", "_tail", "_terms", "_tools", "id", "writes")
 
-    def __init__(self, backend: Backend, handover: Handover, queue: QueueId, *, limit: int, clock: Clock) -> None:
-        """Begin a message for *queue* of at most *limit* bytes; nothing is stored before the first write."""
-        self._backend = backend
-        self._handover = handover
+    def __init__(self, tools: Tools, queue: QueueId, terms: Terms) -> None:
+        """Begin a message for *queue*; nothing is stored before the first write."""
+        self._tools = tools
         self._queue = queue
-        self._limit = limit
-        self._clock = clock
+        self._terms = terms
         #: Given by the first stored write.
         self.id: MessageId | None = None
+        #: The message of the same key that was there first.
+        self._first: MessageId | None = None
         #: How many writes have been confirmed.
         self.writes = 0
         self._size = 0
@@ -61,13 +80,15 @@ class Stage:
         self._error: QueueFSError | None = None
         # A process that shares the file may close its copy (FLUSH) while another writes. Where answers are instant
         # nothing can come in between.
-        self._lock = nullcontext() if backend.traits.instant else trio.Lock()
+        self._lock = nullcontext() if tools.backend.traits.instant else trio.Lock()
 
     async def write(self, data: bytes) -> None:
         """Add *data*; when this returns, all of the message's first 64 KiB are stored.
 
         Raises:
             MessageTooBig: the message would be over the limit.
+            QueueFull: there is no room for it.
+            KeyInUse: a message of its key is there.
             QueueFSError: the back end's error, or that of an earlier write.
         """
         async with self._lock:
@@ -76,13 +97,16 @@ class Stage:
             try:
                 await self._write(data)
             except QueueFSError as error:
-                self._error = error
+                if self.id is not None or not error.may_be_tried_again:
+                    self._error = error
                 raise
 
     async def _write(self, data: bytes) -> None:
         size = self._size + len(data)
-        if size > self._limit:
-            raise MessageTooBig(f"{size} bytes or more; the limit is {self._limit}")
+        if size > self._terms.limit:
+            raise MessageTooBig(f"{size} bytes or more; the limit is {self._terms.limit}")
+        if self._terms.size is not None and size > self._terms.size:
+            raise MessageTooBig(f"{size} bytes or more; size={self._terms.size} was asked for")
         if size <= STORED_AT_WRITE:
             await self._store(data, partial=False)
         else:
@@ -94,30 +118,49 @@ class Stage:
 
     async def _store(self, data: bytes, *, partial: bool) -> None:
         if self.id is None:
-            self.id = await self._backend.stage(self._queue, data, partial=partial, priority=0, now=self._clock.now())
-        else:
-            await self._backend.append(self._queue, self.id, data, offset=self._stored, partial=partial)
+            await self._look_for_key()
+        await self._tools.with_room(lambda: self._try_to_store(data, partial=partial))
         self._stored += len(data)
         self._partial = partial
+
+    async def _try_to_store(self, data: bytes, *, partial: bool) -> None:
+        backend, room = self._tools.backend, self._terms.room
+        if self.id is None:
+            self.id = await backend.stage(
+                self._queue, data, draft=self._terms.draft, room=room, partial=partial, now=self._tools.clock.now()
+            )
+        else:
+            await backend.append(self._queue, self.id, data, offset=self._stored, partial=partial, room=room)
+
+    async def _look_for_key(self) -> None:
+        key = self._terms.draft.key
+        if key is None:
+            return
+        now = self._tools.clock.now()
+        self._first = await self._tools.backend.find_key(self._queue, key, now=now, window=self._terms.window)
+        if self._first is not None and self._terms.strict:
+            raise KeyInUse(f"message {self._first} has the key {key!r}")
 
     async def flush(self) -> None:
         """Store what is not stored yet, so that a program which checks its close learns of a failure.
 
         Raises:
+            BadValue: it has fewer bytes than were asked for (more may follow).
             QueueFSError: it can't be stored, or an earlier write could not.
         """
         async with self._lock:
             if self._error is not None:
                 raise self._error
-            if not self._tail:
-                return
-            data = b"".join(self._tail)
-            self._tail.clear()
-            try:
-                await self._store(data, partial=False)
-            except QueueFSError as error:
-                self._error = error
-                raise
+            if self._tail:
+                data = b"".join(self._tail)
+                self._tail.clear()
+                try:
+                    await self._store(data, partial=False)
+                except QueueFSError as error:
+                    self._error = error
+                    raise
+            if not self._has_its_size:
+                raise BadValue(f"{self._size} bytes; size={self._terms.size} was asked for")
 
     def spoil(self, error: QueueFSError) -> None:
         """Let the message come to nothing: every later write fails with *error*."""
@@ -128,12 +171,43 @@ class Stage:
         """Whether anything has been stored."""
         return self.id is not None
 
+    @property
+    def told_id(self) -> MessageId | None:
+        """The id that reading back gives: of the message that was there first, if it is a repetition."""
+        return self._first or self.id
+
+    @property
+    def _has_its_size(self) -> bool:
+        return self._terms.size in (None, self._size)
+
     async def close(self) -> None:
         """Publish the message if it is whole, else drop it; never suspends (see `queuefs.handover`)."""
-        message = self.id
+        tools, queue, message = self._tools, self._queue, self.id
         if message is None:
             return
-        if self._error is None and not self._tail:
-            await self._handover.until_done(self._queue, lambda: self._backend.publish(self._queue, message))
+        if self._error is None and not self._tail and self._has_its_size:
+            await tools.handover.until_done(queue, self._publish, self._published)
         else:
-            await self._handover.until_done(self._queue, lambda: self._backend.discard(self._queue, message))
+            await tools.handover.until_done(
+                queue,
+                lambda: tools.backend.discard(queue, message),
+                lambda _done: tools.events.tell(queue, Verb.DISCARD, [message]),
+            )
+
+    async def publish(self) -> None:
+        """Publish the message now.
+
+        Raises:
+            QueueFSError: the back end's error; it may be published later all the same.
+        """
+        self._published(await self._publish())
+
+    def _publish(self) -> Awaitable[MessageId]:
+        assert self.id is not None  # who publishes has written
+        return self._tools.backend.publish(
+            self._queue, self.id, now=self._tools.clock.now(), window=self._terms.window
+        )
+
+    def _published(self, as_what: MessageId) -> None:
+        verb = Verb.PUBLISH if as_what == self.id else Verb.REPEAT
+        self._tools.events.tell(self._queue, verb, [self.id])

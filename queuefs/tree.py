@@ -32,11 +32,11 @@ class Tree:
         """Look at the queues of *backend*; *root* is the owner of the mount itself."""
         self._backend = backend
         self._clock = clock
-        self._root = Queue(id=ROOT, parent=ROOT, name="", owner=root, created_at=clock.now())
+        self._root = Queue(id=ROOT, parent=ROOT, name="", owner=root, created_at=clock.now(), config=b"")
         self._records: dict[QueueId, tuple[Queue, float]] = {}
 
-    async def get(self, queue: QueueId) -> Queue:
-        """Return the record of *queue*.
+    async def get(self, queue: QueueId, *, fresh: bool = False) -> Queue:
+        """Return the record of *queue*; *fresh* asks the back end for it.
 
         Raises:
             QueueNotFound: it has been removed.
@@ -44,7 +44,7 @@ class Tree:
         if queue == ROOT:
             return self._root
         known = self._records.get(queue)
-        if known is not None and (not self._backend.traits.shared or trio.current_time() < known[1]):
+        if known is not None and not fresh and (not self._backend.traits.shared or trio.current_time() < known[1]):
             return known[0]
         self._records.pop(queue, None)
         return self._keep(await self._backend.get_queue(queue))
@@ -86,6 +86,10 @@ class Tree:
         await self._backend.set_owner(queue, owner)
         self._records.pop(queue, None)
         return await self.get(queue)
+
+    def forget(self, queue: QueueId) -> None:
+        """Let the next use of a record ask the back end: it has been changed."""
+        self._records.pop(queue, None)
 
     def _keep(self, queue: Queue) -> Queue:
         self._records[queue.id] = (queue, trio.current_time() + SHARED_RECORD_SECONDS)
