@@ -38,9 +38,8 @@ T = TypeVar("T")
 
 _log = structlog.get_logger(__name__)
 
-#: How often a daemon shows that it is alive.
+#: How often a daemon shows that it lives; the silence after which others take what it staged, and forget it at last.
 BEAT_SECONDS = 5.0
-#: After which silence others take what it had staged, and after which they forget it.
 _DEAD_SECONDS = 15.0
 _FORGOTTEN_SECONDS = 3600.0
 
@@ -134,9 +133,8 @@ class RedisBackend:
 
     def create_queue(self, parent: QueueId, name: str, *, owner: Owner, now: float) -> Awaitable[Queue]:
         """Create an empty queue."""
-        who = (owner.uid, owner.gid, owner.mode)
-        name_ = encoded_name(name)
-        return self._submit(Request("create", parent, name_, *who, self._now(now), decode=records.queue_of))
+        args = (parent, encoded_name(name), owner.uid, owner.gid, owner.mode, self._now(now))
+        return self._submit(Request("create", *args, decode=records.queue_of))
 
     def remove_queue(self, queue: QueueId) -> Awaitable[None]:
         """Remove a queue that is empty."""
@@ -182,8 +180,8 @@ class RedisBackend:
         """Move the first pending messages to processing."""
 
         def take(wanted: int) -> Awaitable[records.Taken]:
-            lease_, now_ = microseconds(lease), self._now(now)
-            return self._submit(Request("claim", queue, wanted, lease_, now_, decode=records.taken_of))
+            args = (queue, wanted, microseconds(lease), self._now(now))
+            return self._submit(Request("claim", *args, decode=records.taken_of))
 
         return self._damage.around(queue, take, count, take(count))
 
