@@ -13,12 +13,12 @@ import structlog
 import trio
 
 from queuefs.backend import Traits
-from queuefs.clock import ClockMark
 from queuefs.errors import BackendError, QueueFSError, StoreUnusable
 from queuefs.groupcommit import GroupCommit
 from queuefs.ticket import Answer, Failure
 from queuefs_redis import audit, records
 from queuefs_redis.connection import Connection
+from queuefs_redis.damage import Damage
 from queuefs_redis.inspection import inspect
 from queuefs_redis.records import encoded_name, microseconds, padded, ref_args
 from queuefs_redis.request import Request
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     import redis
 
     from queuefs.backend import Settled, Tick
+    from queuefs.clock import ClockMark
     from queuefs.message import Counts, Message, MessageId, Owner, Queue, QueueId, Ref
 
 T = TypeVar("T")
 
 _log = structlog.get_logger(__name__)
 
-#: How often a daemon shows that it is alive.
+#: How often a daemon shows that it lives; the silence after which others take what it staged, and forget it at last.
 BEAT_SECONDS = 5.0
-#: After which silence others take what it had staged, and after which they forget it.
 _DEAD_SECONDS = 15.0
 _FORGOTTEN_SECONDS = 3600.0
 
@@ -55,8 +55,7 @@ class RedisBackend:
         self._checksums: Checksums = {}
         #: No tick has shown yet that this daemon lives.
         self._is_new = True
-        #: Messages whose payload was found damaged; each is logged once.
-        self._damaged: set[MessageId] = set()
+        self._damage = Damage(self._submit)
 
     @classmethod
     @asynccontextmanager
@@ -134,21 +133,20 @@ class RedisBackend:
 
     def create_queue(self, parent: QueueId, name: str, *, owner: Owner, now: float) -> Awaitable[Queue]:
         """Create an empty queue."""
-        who = (owner.uid, owner.gid, owner.mode)
-        name_ = encoded_name(name)
-        return self._submit(Request("create", parent, name_, *who, self._now(now), decode=records.queue_of))
+        args = (parent, encoded_name(name), owner.uid, owner.gid, owner.mode, self._now(now))
+        return self._submit(Request("create", *args, decode=records.queue_of))
 
     def remove_queue(self, queue: QueueId) -> Awaitable[None]:
         """Remove a queue that is empty."""
-        return self._submit(Request("remove", queue, decode=_nothing))
+        return self._submit(Request("remove", queue, decode=records.nothing))
 
     def rename_queue(self, queue: QueueId, *, parent: QueueId, name: str) -> Awaitable[None]:
         """Give a queue another place and name."""
-        return self._submit(Request("rename", queue, parent, encoded_name(name), decode=_nothing))
+        return self._submit(Request("rename", queue, parent, encoded_name(name), decode=records.nothing))
 
     def set_owner(self, queue: QueueId, owner: Owner) -> Awaitable[None]:
         """Change who owns a queue."""
-        return self._submit(Request("owner", queue, owner.uid, owner.gid, owner.mode, decode=_nothing))
+        return self._submit(Request("owner", queue, owner.uid, owner.gid, owner.mode, decode=records.nothing))
 
     # Writing ----------------------------------------------------------------------------------------------------------
 
@@ -182,10 +180,10 @@ class RedisBackend:
         """Move the first pending messages to processing."""
 
         def take(wanted: int) -> Awaitable[records.Taken]:
-            lease_, now_ = microseconds(lease), self._now(now)
-            return self._submit(Request("claim", queue, wanted, lease_, now_, decode=records.taken_of))
+            args = (queue, wanted, microseconds(lease), self._now(now))
+            return self._submit(Request("claim", *args, decode=records.taken_of))
 
-        return self._without_damaged(queue, take, count, take(count))
+        return self._damage.around(queue, take, count, take(count))
 
     def peek(self, queue: QueueId, *, count: int) -> Awaitable[Sequence[Message]]:
         """Return the first pending messages."""
@@ -193,45 +191,7 @@ class RedisBackend:
         def look(wanted: int) -> Awaitable[records.Taken]:
             return self._submit(Request("peek", queue, wanted, decode=records.taken_of))
 
-        async def first() -> Sequence[Message]:
-            return await self._without_damaged(queue, look, count, looked)
-
-        looked = look(count)
-        return first()
-
-    async def _without_damaged(
-        self,
-        queue: QueueId,
-        take: Callable[[int], Awaitable[records.Taken]],
-        count: int,
-        first: Awaitable[records.Taken],
-    ) -> Sequence[Message]:
-        """Set messages aside whose payload is not what was put in, and take others for them.
-
-        *first* was submitted when the call was made, which is its place in the order of operations.
-        """
-        messages: list[Message] = []
-        taken = await first
-        while True:
-            messages += taken.messages
-            for message in taken.aside:
-                _log.error("message incomplete; it is skipped and stays where it is", queue=queue, message=message)
-            if not taken.damaged:
-                return messages
-            try:
-                await self._set_aside(queue, taken.damaged)
-                taken = await take(count - len(messages))
-            except QueueFSError as error:
-                if not messages:
-                    raise
-                _log.warning("damaged messages stay claimed until their leases end", queue=queue, error=str(error))
-                return messages
-
-    async def _set_aside(self, queue: QueueId, damaged: Sequence[tuple[MessageId, int | None]]) -> None:
-        args = [text for message, claim in damaged for text in (padded(message), "" if claim is None else claim)]
-        await self._submit(Request("aside", queue, *args, decode=_nothing))
-        for message, _ in damaged:
-            self._note_damaged(queue, message)
+        return self._damage.around(queue, look, count, look(count))
 
     def undo(self, queue: QueueId, refs: Sequence[Ref]) -> Awaitable[Sequence[Settled]]:
         """Take claims back."""
@@ -284,16 +244,11 @@ class RedisBackend:
             for message, meta, body in zip(messages, reply[1::2], reply[2::2], strict=True):
                 good = bool(meta) and records.intact(meta.split(), body)
                 if meta and not good:
-                    self._note_damaged(queue, message)
+                    self._damage.note(queue, message)
                 payloads.append(body if good else None)
             return payloads
 
         return self._submit(Request("payloads", queue, *map(padded, messages), decode=checked))
-
-    def _note_damaged(self, queue: QueueId, message: MessageId) -> None:
-        if message not in self._damaged:
-            self._damaged.add(message)
-            _log.error("payload damaged; the message is skipped and stays where it is", queue=queue, message=message)
 
     # Upkeep -----------------------------------------------------------------------------------------------------------
 
@@ -323,15 +278,13 @@ class RedisBackend:
         """Return the mark that was saved last."""
         if self.traits.server_time:
             return Answer(None)
-        return self._submit(
-            Request("load_clock", decode=lambda reply: ClockMark(**json.loads(reply)) if reply else None)
-        )
+        return self._submit(Request("load_clock", decode=records.mark_of))
 
     def save_clock(self, mark: ClockMark) -> Awaitable[None]:
         """Keep *mark* beside the messages."""
         if self.traits.server_time:
             return Answer(None)
-        return self._submit(Request("save_clock", json.dumps(asdict(mark)), decode=_nothing))
+        return self._submit(Request("save_clock", json.dumps(asdict(mark)), decode=records.nothing))
 
     def audit(self) -> Awaitable[Sequence[str]]:
         """Return one sentence for each disagreement within the store."""
@@ -345,7 +298,3 @@ class RedisBackend:
             queue = await self._submit(Request("audit_queue", number, decode=decode))
             sentences += queue.sentences(tree)
         return sentences
-
-
-def _nothing(_reply: bytes) -> None:
-    """Read the answer of a script that has none."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from queuefs.backend import Settled, Tick
+from queuefs.clock import ClockMark
 from queuefs.errors import QueueNotFound
 from queuefs.lifecycle import State
 from queuefs.message import Counts, Message, MessageId, Owner, Queue, QueueId
@@ -43,6 +45,10 @@ def encoded_name(name: str) -> bytes:
 def ref_args(refs: Sequence[Ref]) -> list[str]:
     """Return the arguments for *refs*: id and claim of each."""
     return [text for ref in refs for text in (padded(ref.id), "" if ref.claim is None else str(ref.claim))]
+
+
+def nothing(_reply: bytes) -> None:
+    """Read the answer of a script that has none."""
 
 
 def queue_of(reply: bytes) -> Queue:
@@ -93,6 +99,11 @@ def tick_of(reply: bytes, *, beat: float) -> Tick:
 def _places(reply: bytes) -> list[tuple[QueueId, MessageId]]:
     places = (place.partition(b":") for place in reply.split())
     return [(QueueId(int(queue)), MessageId(int(message))) for queue, _, message in places]
+
+
+def mark_of(reply: bytes) -> ClockMark | None:
+    """Read the mark of the callers' clock."""
+    return ClockMark(**json.loads(reply)) if reply else None
 
 
 def intact(meta: Sequence[bytes], body: bytes) -> bool:

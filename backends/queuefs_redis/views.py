@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from queuefs.message import Message
 from queuefs_redis.records import snapshot_of
 from queuefs_redis.request import Request, pack
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from queuefs_redis.request import Arg
 
 
-class Snapshot(Request["list[Message]"]):
+class Snapshot(Request[list[Message]]):
     """All unacknowledged messages of a queue, from one transaction.
 
     A script would hold the server several times as long: each string goes into Lua and out again (measured with a

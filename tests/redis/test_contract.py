@@ -107,11 +107,11 @@ class TestServer(ServerStore, BackendContract):
 class TestServerByCallersTime(ServerStore, ClaimingContract, UpkeepContract, LifecycleContract, ModelContract):
     """Where time matters: real Lua reckons with times that a test chooses."""
 
-    model_settings = settings(PROFILE, max_examples=20)
+    model_settings = settings(PROFILE, max_examples=10)
 
 
 class TestFakeRedis(RedisStore, BackendContract):
-    model_settings = settings(PROFILE, max_examples=8)
+    model_settings = settings(PROFILE, max_examples=5)
 
     @pytest.fixture
     def client_factory(self) -> Callable[[], redis.Redis]:
