@@ -1,22 +1,23 @@
-"""What the memory back end is made of: a message's row, the line of pending ones, and the leases."""
+"""What the memory back end is made of: a message's row and a queue's row."""
 
 from __future__ import annotations
 
 import heapq
 from collections import deque
-from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from queuefs.lifecycle import State
-from queuefs.message import Counts, Message, MessageId
+from queuefs.message import Counts, Message, Stats
+from queuefs_memory.keys import Keys
+from queuefs_memory.line import Line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from queuefs.message import Draft, MessageId, Queue
 
-    from queuefs.message import Queue
+#: Ids of messages that are not pending any more stay among the ages until there are this many, and more than others.
+_STALE_AGES = 64
 
-#: Leases that are over stay in the heap until there are this many, and more than live ones.
-_DEAD_LEASES = 64
+_PENDING = State.PENDING
 
 
 class Row:
@@ -24,20 +25,31 @@ class Row:
 
     __slots__ = (
         "attempt",
+        "cancelled",
         "chunks",
         "claims",
         "data",
+        "draft",
+        "due",
         "enqueued_at",
+        "expires_at",
         "id",
         "lease_until",
+        "listed",
+        "paused",
         "place",
         "priority",
         "queue",
+        "ready",
+        "reason",
         "size",
         "state",
     )
 
-    def __init__(self, id: MessageId, queue: QueueRow, data: bytes, priority: int, now: float) -> None:  # noqa: A002 - as in Message
+    #: In its queue's line, set by it; lower is handed out first.
+    place: tuple[int, int]
+
+    def __init__(self, id: MessageId, queue: QueueRow, data: bytes, draft: Draft, now: float) -> None:  # noqa: A002 - as in Message
         """Begin a staged message."""
         self.id = id
         self.queue = queue
@@ -46,13 +58,21 @@ class Row:
         self.chunks = [data]
         self.data = b""
         self.size = len(data)
-        self.priority = priority
-        #: Lower is handed out first.
-        self.place = (-priority, id)
+        self.draft = draft
+        self.priority = draft.priority
         self.enqueued_at = now
         self.attempt = 0
         self.claims = 0
         self.lease_until: float | None = None
+        self.due: float | None = None
+        self.expires_at: float | None = None
+        self.paused = False
+        self.cancelled = False
+        self.reason: str | None = None
+        #: It has an entry in its queue's line,
+        self.listed = False
+        #: and can be handed out.
+        self.ready = False
 
     def message(self, *, payload: bool = True) -> Message:
         """Return the message as it stands."""
@@ -66,111 +86,77 @@ class Row:
             attempt=self.attempt,
             claims=self.claims,
             lease_until=self.lease_until,
+            due=self.due,
+            expires_at=self.expires_at,
+            paused=self.paused,
+            cancelled=self.cancelled,
+            key=self.draft.key,
+            reason=self.reason,
+            extra=self.draft.extra,
         )
 
 
-class Line:
-    """Pending messages in the order of their places.
-
-    Nearly all come in order: they stand in a deque, which is several times as quick as a heap. Whoever belongs before
-    its last one (a higher priority, or pending again) goes to a heap, and the first is the lower of both heads. A
-    message leaves from the front alone, so nothing is ever deleted within.
-    """
+class Ages:
+    """Which of a queue's pending messages is the oldest; it keeps ids, so that no payload is held for it."""
 
     __slots__ = ("_in_order", "_others")
 
     def __init__(self) -> None:
         """Start empty."""
-        self._in_order: deque[Row] = deque()
-        self._others: list[tuple[tuple[int, int], Row]] = []
+        self._in_order: deque[MessageId] = deque()
+        self._others: list[MessageId] = []
 
-    def __len__(self) -> int:
-        return len(self._in_order) + len(self._others)
-
-    def add(self, row: Row) -> None:
-        """Put *row* at its place."""
-        if not self._in_order or self._in_order[-1].place < row.place:
-            self._in_order.append(row)
+    def add(self, message: MessageId, messages: dict[MessageId, Row]) -> None:
+        """Note that *message* is pending; *messages* are those that may be."""
+        line = self._in_order
+        if not line or line[-1] < message:
+            line.append(message)
         else:
-            heapq.heappush(self._others, (row.place, row))
+            heapq.heappush(self._others, message)
+        if len(line) + len(self._others) > _STALE_AGES + 2 * len(messages):
+            self._in_order = deque(sorted(row.id for row in messages.values() if row.state is _PENDING))
+            self._others.clear()
 
-    def pop(self) -> Row:
-        """Take the first out; there must be one."""
-        if self._others and (not self._in_order or self._others[0][0] < self._in_order[0].place):
-            return heapq.heappop(self._others)[1]
-        return self._in_order.popleft()
-
-    def first(self, count: int) -> Sequence[Row]:
-        """Return the first *count*, in order."""
-        if count == 1:  # what nearly everybody asks for; the general way reads the whole heap
-            heads = [*islice(self._in_order, 1), *(row for _, row in islice(self._others, 1))]
-            return [min(heads, key=_place)] if heads else []
-        rows = chain(islice(self._in_order, count), (row for _, row in self._others))
-        return heapq.nsmallest(count, rows, key=_place)
-
-    def rows(self) -> Sequence[Row]:
-        """Return all, in no order."""
-        return [*self._in_order, *(row for _, row in self._others)]
-
-    def clear(self) -> None:
-        """Forget all."""
-        self._in_order.clear()
-        self._others.clear()
+    def oldest(self, messages: dict[MessageId, Row]) -> Row | None:
+        """Return the oldest of *messages* that is pending."""
+        line, others = self._in_order, self._others
+        while line and not _is_pending(messages, line[0]):
+            line.popleft()
+        while others and not _is_pending(messages, others[0]):
+            heapq.heappop(others)
+        heads = [*others[:1], *([line[0]] if line else [])]
+        return messages[min(heads)] if heads else None
 
 
-def _place(row: Row) -> tuple[int, int]:
-    return row.place
-
-
-class Leases:
-    """The leases of all queues by when they end.
-
-    A lease that is over earlier than it said (acked, extended...) stays behind as a dead entry, known by its time not
-    being its row's any more; when the dead outnumber the live ones they are swept out.
-    """
-
-    __slots__ = ("_heap", "live")
-
-    def __init__(self) -> None:
-        """Start with none."""
-        self._heap: list[tuple[float, int, Row]] = []
-        #: How many messages are under a lease.
-        self.live = 0
-
-    def start(self, row: Row, until: float) -> None:
-        """Note that *row* came under a lease, or that its lease starts anew."""
-        if row.lease_until is None:
-            self.live += 1
-        row.lease_until = until
-        heapq.heappush(self._heap, (until, row.id, row))
-        if len(self._heap) > _DEAD_LEASES + 2 * self.live:
-            # by id, for a lease that started anew at the same moment has two entries that look alive
-            self._heap = list({entry[1]: entry for entry in self._heap if entry[2].lease_until == entry[0]}.values())
-            heapq.heapify(self._heap)
-
-    def end(self, row: Row) -> None:
-        """Note that *row* is under a lease no more."""
-        row.lease_until = None
-        self.live -= 1
-
-    def first(self) -> Row | None:
-        """Return the row whose lease ends next."""
-        while self._heap:
-            until, _, row = self._heap[0]
-            if row.lease_until == until:
-                return row
-            heapq.heappop(self._heap)
-        return None
-
-    def holds(self, row: Row) -> bool:
-        """Say whether the end of *row*'s lease would be noticed."""
-        return (row.lease_until, row.id, row) in self._heap
+def _is_pending(messages: dict[MessageId, Row], message: MessageId) -> bool:
+    row = messages.get(message)
+    return row is not None and row.state is _PENDING
 
 
 class QueueRow:
     """One queue and all that is in it."""
 
-    __slots__ = ("children", "line", "messages", "processing", "queue", "staged", "unacked_bytes")
+    __slots__ = (
+        "acked",
+        "ages",
+        "buried",
+        "children",
+        "dead",
+        "delayed",
+        "dequeued",
+        "enqueued",
+        "expired",
+        "keys",
+        "line",
+        "messages",
+        "nacked",
+        "paused",
+        "processing",
+        "queue",
+        "staged",
+        "staged_bytes",
+        "unacked_bytes",
+    )
 
     def __init__(self, queue: Queue) -> None:
         """Start empty."""
@@ -179,10 +165,43 @@ class QueueRow:
         self.staged: dict[MessageId, Row] = {}
         #: Pending and processing ones, by id.
         self.messages: dict[MessageId, Row] = {}
+        self.dead: dict[MessageId, Row] = {}
         self.line = Line()
-        self.processing = 0
+        self.ages = Ages()
+        self.keys = Keys()
+        self.staged_bytes = 0
         self.unacked_bytes = 0
+        self.processing = 0
+        #: Pending ones whose delay is not known to be over, and which are not paused.
+        self.delayed = 0
+        self.paused = 0
+        # totals
+        self.enqueued = 0
+        self.dequeued = 0
+        self.acked = 0
+        self.nacked = 0
+        self.expired = 0
+        self.buried = 0
 
     def counts(self) -> Counts:
         """Return both counts."""
         return Counts(pending=len(self.messages) - self.processing, processing=self.processing)
+
+    def stats(self) -> Stats:
+        """Return all counts and totals."""
+        oldest = self.ages.oldest(self.messages)
+        return Stats(
+            pending=len(self.messages) - self.processing,
+            processing=self.processing,
+            delayed=self.delayed,
+            paused=self.paused,
+            dead=len(self.dead),
+            unacked_bytes=self.unacked_bytes,
+            oldest_pending=None if oldest is None else oldest.enqueued_at,
+            enqueued=self.enqueued,
+            dequeued=self.dequeued,
+            acked=self.acked,
+            nacked=self.nacked,
+            expired=self.expired,
+            buried=self.buried,
+        )

@@ -1,0 +1,97 @@
+"""The messages of one queue that can be handed out, in the order in which they will be."""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from queuefs_memory.rows import Row
+
+#: Entries of messages that left the line stay until there are this many, and more than half of all.
+_STALE = 64
+
+
+class Line:
+    """Messages that can be handed out, in the order of their places.
+
+    Nearly all come in order: they stand in a deque, which is several times as quick as a heap. Whoever belongs between
+    its two ends goes to a heap, and the first is the lower of both heads. A message that leaves otherwise than from the
+    front (paused, cancelled...) leaves its entry behind, which is passed over, and good again if the message is back.
+    """
+
+    __slots__ = ("_in_order", "_others", "_stale", "lifo")
+
+    def __init__(self) -> None:
+        """Start empty, first in first out."""
+        self._in_order: deque[Row] = deque()
+        self._others: list[tuple[tuple[int, int], Row]] = []
+        self._stale = 0
+        #: Among equal priorities the last is the first.
+        self.lifo = False
+
+    def add(self, row: Row) -> None:
+        """Put *row* at its place."""
+        row.ready = True
+        if row.listed:
+            self._stale -= 1
+            return
+        row.listed = True
+        row.place = place = (-row.priority, -row.id if self.lifo else row.id)
+        line = self._in_order
+        if not line or line[-1].place < place:
+            line.append(row)
+        elif place < line[0].place:
+            line.appendleft(row)
+        else:
+            heapq.heappush(self._others, (place, row))
+
+    def pop(self) -> Row | None:
+        """Take the first out; None if there is none."""
+        line, others = self._in_order, self._others
+        while line or others:
+            row = heapq.heappop(others)[1] if others and (not line or others[0][0] < line[0].place) else line.popleft()
+            row.listed = False
+            if row.ready:
+                row.ready = False
+                return row
+            self._stale -= 1
+        return None
+
+    def drop(self, row: Row) -> None:
+        """Let *row*, wherever it stands, be handed out no more."""
+        row.ready = False
+        self._stale += 1
+        if self._stale > _STALE and 2 * self._stale > len(self._in_order) + len(self._others):
+            self._build()
+
+    def turn(self, *, lifo: bool) -> None:
+        """Hand out in this order from now on."""
+        self.lifo = lifo
+        self._build()
+
+    def rows(self) -> Sequence[Row]:
+        """Return all, in no order."""
+        return [row for row in self._entries() if row.ready]
+
+    def clear(self) -> None:
+        """Forget all, which are gone."""
+        self._in_order.clear()
+        self._others.clear()
+        self._stale = 0
+
+    def _entries(self) -> Sequence[Row]:
+        return [*self._in_order, *(row for _, row in self._others)]
+
+    def _build(self) -> None:
+        """Make the line anew, without what has left it."""
+        entries = self._entries()
+        self.clear()
+        for row in entries:
+            row.listed = False
+        for row in sorted(entries, key=lambda row: (-row.priority, -row.id if self.lifo else row.id)):
+            if row.ready:
+                self.add(row)
