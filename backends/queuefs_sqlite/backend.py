@@ -12,7 +12,7 @@ from queuefs.backend import Traits
 from queuefs.groupcommit import GroupCommit
 from queuefs.message import Counts, Queue
 from queuefs.ticket import Answer
-from queuefs_sqlite import audit, reading, tree, upkeep, writing
+from queuefs_sqlite import audit, naming, reading, settling, tree, upkeep, writing
 from queuefs_sqlite.engine import Engine, Piece
 from queuefs_sqlite.location import Location
 from queuefs_sqlite.opening import opened
@@ -20,9 +20,9 @@ from queuefs_sqlite.opening import opened
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequence
 
-    from queuefs.backend import Backend, Settled, Tick
+    from queuefs.backend import Backend, Settled, Tick, Transition
     from queuefs.clock import ClockMark
-    from queuefs.message import Message, MessageId, Owner, QueueId, Ref
+    from queuefs.message import Draft, Message, MessageId, Owner, QueueId, Ref, Room, Stats, Verdict
     from queuefs_sqlite.ledger import Account
     from queuefs_sqlite.store import Store
 
@@ -133,21 +133,33 @@ class SQLiteBackend:
         """See `Backend.set_owner`."""
         return self._write(_TREE, lambda store: tree.set_owner(store, queue, owner))
 
+    def set_config(self, queue: QueueId, config: bytes, *, expected: bytes) -> Awaitable[bool]:
+        """See `Backend.set_config`."""
+        return self._write(_TREE, lambda store: tree.set_config(store, queue, config, expected=expected))
+
     # Writing ------------------------------------------------------------------------------------------------------
 
-    def stage(self, queue: QueueId, data: bytes, *, partial: bool, priority: int, now: float) -> Awaitable[MessageId]:
+    def stage(
+        self, queue: QueueId, data: bytes, *, draft: Draft, room: Room, partial: bool, now: float
+    ) -> Awaitable[MessageId]:
         """See `Backend.stage`."""
-        act = bind(writing.stage, queue=queue, data=data, partial=partial, priority=priority, now=now)
-        return self._grow(queue, act, weight=len(data))
+        act = bind(writing.stage, queue=queue, data=data, draft=draft, room=room, partial=partial, now=now)
+        return self._grow(queue, act, weight=len(data) + len(draft.extra))
 
-    def append(self, queue: QueueId, message: MessageId, data: bytes, *, offset: int, partial: bool) -> Awaitable[None]:
+    def append(
+        self, queue: QueueId, message: MessageId, data: bytes, *, offset: int, partial: bool, room: Room
+    ) -> Awaitable[None]:
         """See `Backend.append`."""
-        act = bind(writing.append, queue=queue, message=message, data=data, offset=offset, partial=partial)
+        act = bind(writing.append, queue=queue, message=message, data=data, offset=offset, partial=partial, room=room)
         return self._grow(queue, act, weight=len(data)) if data else self._write(queue, act)
 
-    def publish(self, queue: QueueId, message: MessageId) -> Awaitable[None]:
+    def publish(self, queue: QueueId, message: MessageId, *, now: float, window: float) -> Awaitable[MessageId]:
         """See `Backend.publish`."""
-        return self._write(queue, lambda store: writing.publish(store, queue, message))
+        return self._write(queue, lambda store: writing.publish(store, queue, message, now=now, window=window))
+
+    def find_key(self, queue: QueueId, key: str, *, now: float, window: float) -> Awaitable[MessageId | None]:
+        """See `Backend.find_key`."""
+        return self._look(lambda store: writing.find_key(store, queue, key, now=now, window=window))
 
     def discard(self, queue: QueueId, message: MessageId) -> Awaitable[None]:
         """See `Backend.discard`."""
@@ -155,36 +167,70 @@ class SQLiteBackend:
 
     # Reading and settling -------------------------------------------------------------------------------------------
 
-    def claim(self, queue: QueueId, *, count: int, lease: float, now: float) -> Awaitable[Sequence[Message]]:
+    def claim(
+        self, queue: QueueId, *, count: int, lease: float, lifo: bool, now: float
+    ) -> Awaitable[Sequence[Message]]:
         """See `Backend.claim`."""
         account = self._account(queue)
-        if account is not None and not account.pending:
+        if account is not None and account.pending == account.paused:
             return Answer(())  # what a polling consumer meets most of the time
-        return self._write(queue, bind(reading.claim, queue=queue, count=count, lease=lease, now=now))
+        return self._write(queue, bind(reading.claim, queue=queue, count=count, lease=lease, lifo=lifo, now=now))
 
     def undo(self, queue: QueueId, refs: Sequence[Ref]) -> Awaitable[Sequence[Settled]]:
         """See `Backend.undo`."""
-        return self._write(queue, lambda store: reading.undo(store, queue, refs))
+        return self._write(queue, lambda store: settling.undo(store, queue, refs))
 
     def ack(self, queue: QueueId, refs: Sequence[Ref]) -> Awaitable[Sequence[Settled]]:
         """See `Backend.ack`."""
-        return self._write(queue, lambda store: reading.ack(store, queue, refs))
+        return self._write(queue, lambda store: settling.ack(store, queue, refs))
 
-    def nack(self, queue: QueueId, refs: Sequence[Ref]) -> Awaitable[Sequence[Settled]]:
+    def nack(self, queue: QueueId, verdicts: Sequence[Verdict], *, now: float) -> Awaitable[Sequence[Settled]]:
         """See `Backend.nack`."""
-        return self._write(queue, lambda store: reading.nack(store, queue, refs))
+        return self._write(queue, lambda store: settling.nack(store, queue, verdicts, now=now))
+
+    def expire(self, queue: QueueId, verdicts: Sequence[Verdict], *, now: float) -> Awaitable[Sequence[Settled]]:
+        """See `Backend.expire`."""
+        return self._write(queue, lambda store: settling.expire(store, queue, verdicts, now=now))
 
     def extend(self, queue: QueueId, refs: Sequence[Ref], *, lease: float, now: float) -> Awaitable[Sequence[Settled]]:
         """See `Backend.extend`."""
-        return self._write(queue, lambda store: reading.extend(store, queue, refs, lease=lease, now=now))
+        return self._write(queue, lambda store: settling.extend(store, queue, refs, lease=lease, now=now))
 
     def check(self, queue: QueueId, refs: Sequence[Ref]) -> Awaitable[Sequence[Settled]]:
         """See `Backend.check`."""
-        return self._look(lambda store: reading.check(store, queue, refs))
+        return self._look(lambda store: settling.check(store, queue, refs))
 
     def clear(self, queue: QueueId) -> Awaitable[Counts]:
         """See `Backend.clear`."""
         return self._write(queue, lambda store: tree.clear(store, queue))
+
+    # By name --------------------------------------------------------------------------------------------------------
+
+    def pause(self, queue: QueueId, messages: Sequence[MessageId]) -> Awaitable[Sequence[Settled]]:
+        """See `Backend.pause`."""
+        return self._write(queue, lambda store: naming.pause(store, queue, messages))
+
+    def resume(self, queue: QueueId, messages: Sequence[MessageId]) -> Awaitable[Sequence[Settled]]:
+        """See `Backend.resume`."""
+        return self._write(queue, lambda store: naming.resume(store, queue, messages))
+
+    def cancel(self, queue: QueueId, messages: Sequence[MessageId]) -> Awaitable[Sequence[Settled]]:
+        """See `Backend.cancel`."""
+        return self._write(queue, lambda store: naming.cancel(store, queue, messages))
+
+    def retry(
+        self,
+        queue: QueueId,
+        messages: Sequence[MessageId] | None,
+        *,
+        now: float,  # noqa: ARG002 - the contract's; nothing is due later
+    ) -> Awaitable[Sequence[Settled]]:
+        """See `Backend.retry`."""
+        return self._write(queue, lambda store: naming.retry(store, queue, messages))
+
+    def drop(self, queue: QueueId, messages: Sequence[MessageId] | None) -> Awaitable[Sequence[Settled]]:
+        """See `Backend.drop`."""
+        return self._write(queue, lambda store: naming.drop(store, queue, messages))
 
     # Looking --------------------------------------------------------------------------------------------------------
 
@@ -195,9 +241,9 @@ class SQLiteBackend:
             return Answer(Counts(pending=account.pending, processing=account.processing))
         return self._look(lambda store: tree.counts(store, queue))
 
-    def peek(self, queue: QueueId, *, count: int) -> Awaitable[Sequence[Message]]:
+    def peek(self, queue: QueueId, *, count: int, lifo: bool, now: float) -> Awaitable[Sequence[Message]]:
         """See `Backend.peek`."""
-        return self._look(lambda store: reading.peek(store, queue, count=count))
+        return self._look(lambda store: reading.peek(store, queue, count=count, lifo=lifo, now=now))
 
     def unacked_bytes(self, queue: QueueId) -> Awaitable[int]:
         """See `Backend.unacked_bytes`."""
@@ -210,15 +256,30 @@ class SQLiteBackend:
         """See `Backend.snapshot`."""
         return self._look(lambda store: reading.snapshot(store, queue))
 
+    def dead(self, queue: QueueId) -> Awaitable[Sequence[Message]]:
+        """See `Backend.dead`."""
+        return self._look(lambda store: reading.dead(store, queue))
+
+    def find(self, queue: QueueId, messages: Sequence[MessageId]) -> Awaitable[Sequence[Message | None]]:
+        """See `Backend.find`."""
+        return self._look(lambda store: reading.find(store, queue, messages))
+
     def payloads(self, queue: QueueId, messages: Sequence[MessageId]) -> Awaitable[Sequence[bytes | None]]:
         """See `Backend.payloads`."""
         return self._look(lambda store: reading.payloads(store, queue, messages))
+
+    def stats(self, queue: QueueId) -> Awaitable[Stats]:
+        """See `Backend.stats`."""
+        return self._look(lambda store: reading.stats(store, queue))
 
     # Upkeep ---------------------------------------------------------------------------------------------------------
 
     def tick(self, *, now: float, limit: int) -> Awaitable[Tick]:
         """See `Backend.tick`."""
         return self._write(None, lambda store: upkeep.tick(store, now=now, limit=limit))
+
+    def listen(self, heard: Callable[[Sequence[Transition]], None]) -> None:
+        """See `Backend.listen`. There is nobody to hear."""
 
     def load_clock(self) -> Awaitable[ClockMark | None]:
         """See `Backend.load_clock`."""

@@ -8,22 +8,29 @@ import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+import structlog
+
 from queuefs.errors import StoreUnusable
 from queuefs_sqlite import faults
 from queuefs_sqlite.files import beside
-from queuefs_sqlite.queries import SCHEMA
+from queuefs_sqlite.queries import SCHEMA, UPGRADE
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from queuefs_sqlite.location import Location
 
+log = structlog.get_logger(__name__)
+
 #: 'QuFS'; see schema.sql, which sets both.
 APPLICATION_ID = 0x51754653
-USER_VERSION = 1
+USER_VERSION = 2
 
-#: What a store has to have, by the schema's own text.
-_PARTS = frozenset(re.findall(r"^CREATE (?:TABLE|(?:UNIQUE )?INDEX) (\w+)", SCHEMA, re.MULTILINE))
+#: What a store has to have, by the schema's own text: the statement that makes each part.
+_PARTS = {
+    found[1]: found[0]
+    for found in re.finditer(r"^CREATE (?:TABLE|(?:UNIQUE )?INDEX) (\w+).*?;$", SCHEMA, re.MULTILINE | re.DOTALL)
+}
 
 #: Nobody else writes, but someone may look with sqlite3(1); a back end that is away says so within this.
 BUSY_TIMEOUT_MS = 3000
@@ -122,11 +129,19 @@ def _recognise(db: sqlite3.Connection, path: Path) -> None:
         raise StoreUnusable(
             f"{path} was made by a newer QueueFS (its version is {version}, the newest known here {USER_VERSION})"
         )
-    if version != USER_VERSION:
+    if version == 1:
+        _upgrade(db, path)
+    elif version != USER_VERSION:
         raise StoreUnusable(f"{path} has the unknown version {version}")
-    missing = sorted(_PARTS - _parts(db))
+    missing = sorted(_PARTS.keys() - _parts(db))
     if missing:
         raise StoreUnusable(f"{path} lacks {', '.join(missing)}; restore it from a copy")
+
+
+def _upgrade(db: sqlite3.Connection, path: Path) -> None:
+    new = "\n".join(_PARTS[name] for name in sorted(_PARTS.keys() - _parts(db), key=list(_PARTS).index))
+    db.executescript(f"BEGIN IMMEDIATE;\n{UPGRADE}\n{new}\nPRAGMA user_version = {USER_VERSION};\nCOMMIT;")
+    log.info("store brought up to date", file=str(path), version=USER_VERSION)
 
 
 def _keep_log(db: sqlite3.Connection, path: Path) -> None:

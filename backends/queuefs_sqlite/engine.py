@@ -100,6 +100,7 @@ class Engine:
             log.warning("the log could not be emptied; the next opening does it", error=faults.name(error))
         finally:
             self._store.db.close()
+            self._store.ids.settle(self._store.ledger.last_id)
 
     # Batches ------------------------------------------------------------------------------------------------------
 
@@ -252,7 +253,10 @@ class Engine:
             # we are going to read must be written once more, into the database.
             is_empty = checkpoint(db)
             if is_empty:
-                self._store = Store.mended(db, lambda store: upkeep.drop_unknown(store, known_id), before=self._store)
+                before = self._store
+                self._store = Store.mended(
+                    db, before.ids, lambda store: upkeep.drop_unknown(store, known_id), before=before
+                )
         except sqlite3.Error as error:
             db.close()
             if faults.is_full(error):

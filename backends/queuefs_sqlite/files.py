@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from queuefs.errors import StoreInUse, StoreUnusable
+from queuefs.errors import BackendError, BackendUnavailable, StoreFull, StoreInUse, StoreUnusable
+from queuefs.message import MAX_MESSAGE_ID
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,10 +24,17 @@ _OWN_FILE = 0o600
 _OWN_DIRECTORY = 0o700
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 
+#: Bytes of a line in the lock file; they are overwritten in place, which needs no room.
+_LINE = 20
+
 
 def beside(path: Path, suffix: str) -> Path:
     """Return the file that belongs to the database *path*, such as its ``-wal``."""
     return path.with_name(path.name + suffix)
+
+
+def _line(number: int) -> bytes:
+    return b"%-19d\n" % number
 
 
 def make_parents(path: Path) -> None:
@@ -76,11 +84,57 @@ def _sync_directory(directory: Path) -> None:
         os.close(fd)
 
 
+class IdMark:
+    """A number beside the database up to which message ids may have been given: ids above it never were.
+
+    The database counts the ids itself, but one that is put back from a backup counts from its own past. So blocks of
+    ids are marked as used, before the first of a block is given, in a file that no backup's return touches. A clean
+    close lowers the mark to the last id, and after a crash the rest of a block is skipped. Where the mark is lost or
+    is put back together with the database, nothing can tell which ids were given meanwhile.
+    """
+
+    #: Ids in a block; one fdatasync for each.
+    BLOCK = 1000
+
+    def __init__(self, fd: int) -> None:
+        """Keep the mark in the lock file *fd*, behind its first line."""
+        self._fd = fd
+        text = os.pread(fd, _LINE, _LINE).strip()
+        self.mark = int(text) if text.isdigit() else 0
+
+    def cover(self, message: int) -> None:
+        """Make sure that the mark is not below *message*; must be called before it is given.
+
+        Raises:
+            StoreFull: the disk has no room for it.
+            BackendUnavailable: it can't be written.
+        """
+        if message > self.mark:
+            self._write(min(message + self.BLOCK, MAX_MESSAGE_ID))
+
+    def settle(self, last: int) -> None:
+        """Set the mark to the last id that was given, for no more will be."""
+        if last < self.mark:
+            try:
+                self._write(last)
+            except BackendError as error:  # then the next daemon skips a few ids
+                log.warning("some message ids will be skipped", error=str(error))
+
+    def _write(self, mark: int) -> None:
+        try:
+            os.pwrite(self._fd, _line(mark), _LINE)
+            os.fdatasync(self._fd)
+        except OSError as error:
+            kind = StoreFull if error.errno in _NO_ROOM else BackendUnavailable
+            raise kind(f"the lock file can't be written: {error.strerror}") from error
+        self.mark = mark
+
+
 class Lock:
     """An exclusive flock on ``<db>.lock``; the kernel drops it when the daemon dies, however it dies.
 
-    The file stays for ever (removing it would let two daemons lock two files of one name), and holds the number of
-    the last daemon's process. That it holds one says that the database has been made.
+    The file stays for ever (removing it would let two daemons lock two files of one name). It holds two numbers, a line
+    of fixed length each: the last daemon's process, which says that the database has been made, and the `IdMark`.
     """
 
     def __init__(self, fd: int) -> None:
@@ -88,13 +142,13 @@ class Lock:
         self._fd = fd
         #: Whether an earlier daemon had its database here.
         self.was_used = os.fstat(fd).st_size > 0
+        #: What is known of the ids that were given.
+        self.ids = IdMark(fd)
 
     def sign(self) -> None:
         """Write down who we are, once the database is made."""
         with suppress(OSError):  # a full disk; what is lost is a comfort
-            text = f"{os.getpid()}\n".encode("ascii")
-            os.pwrite(self._fd, text, 0)
-            os.ftruncate(self._fd, len(text))
+            os.pwrite(self._fd, _line(os.getpid()), 0)
 
     @classmethod
     @contextmanager
@@ -113,7 +167,7 @@ class Lock:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            holder = os.pread(fd, 32, 0).decode("ascii", "replace").strip()
+            holder = os.pread(fd, _LINE, 0).decode("ascii", "replace").strip()
             os.close(fd)
             if error.errno != errno.EWOULDBLOCK:
                 raise StoreUnusable(f"the lock {name} can't be taken: {error.strerror}") from error

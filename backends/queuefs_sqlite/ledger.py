@@ -6,7 +6,9 @@ makes the truth and a rollback drops. The trio thread reads the lower layer, and
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, fields, replace
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 from queuefs.errors import QueueNotFound
 from queuefs.message import Owner, Queue, QueueId
@@ -15,14 +17,38 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 
-class Account(NamedTuple):
-    """A queue's counters, and the box that its messages lie in."""
+#: The columns of a queue that `queue_of` takes.
+QUEUE_COLUMNS = ("qid", "parent", "name", "uid", "gid", "mode", "created_at", "config")
+
+
+@dataclass(slots=True)
+class Account:
+    """A queue's counters, and the boxes that its messages lie in."""
 
     box: int
+    dead_box: int
     pending: int = 0
     processing: int = 0
     staged: int = 0
+    #: Of the pending ones, as the last round of upkeep has left them.
+    delayed: int = 0
+    paused: int = 0
+    dead: int = 0
     unacked_bytes: int = 0
+    staged_bytes: int = 0
+    enqueued: int = 0
+    dequeued: int = 0
+    acked: int = 0
+    nacked: int = 0
+    expired: int = 0
+    buried: int = 0
+
+
+#: The columns of `Account` that are no boxes.
+COUNTERS = tuple(field.name for field in fields(Account))[2:]
+
+#: Returns an account's counters in that order.
+counters_of = attrgetter(*COUNTERS)
 
 
 class Ledger:
@@ -34,8 +60,8 @@ class Ledger:
         self._queues: dict[int, Queue] = {}
         self._names: dict[int, dict[str, int]] = {}
         for row in rows:
-            queue = queue_of(row[:7])
-            self._accounts[queue.id] = Account(*row[7:])
+            queue = queue_of(row[: len(QUEUE_COLUMNS)])
+            self._accounts[queue.id] = Account(*row[len(QUEUE_COLUMNS) :])
             self._list(queue)
         self._new_accounts: dict[int, Account | None] = {}
         self._new_queues: dict[int, Queue | None] = {}
@@ -48,7 +74,7 @@ class Ledger:
     # In a batch ---------------------------------------------------------------------------------------------------
 
     def account(self, queue: QueueId) -> Account:
-        """Return a queue's counters as the batch has left them so far.
+        """Return a queue's counters as the batch has left them so far, for a look.
 
         Raises:
             QueueNotFound: there is no such queue.
@@ -68,24 +94,23 @@ class Ledger:
         return self._last_box
 
     def set_account(self, queue: QueueId, account: Account) -> None:
-        """Replace a queue's counters."""
+        """Note the counters of a new queue."""
         self._new_accounts[queue] = account
 
-    def add(
-        self, queue: QueueId, *, pending: int = 0, processing: int = 0, staged: int = 0, unacked_bytes: int = 0
-    ) -> None:
-        """Add to a queue's counters."""
-        old = self.account(queue)
-        self._new_accounts[queue] = Account(
-            old.box,
-            old.pending + pending,
-            old.processing + processing,
-            old.staged + staged,
-            old.unacked_bytes + unacked_bytes,
-        )
+    def change(self, queue: QueueId) -> Account:
+        """Return a queue's counters to be changed in place; they are this batch's own.
+
+        Raises:
+            QueueNotFound: there is no such queue.
+        """
+        account = self._new_accounts.get(queue)
+        if account is None:
+            account = replace(self.account(queue))
+            self._new_accounts[queue] = account
+        return account
 
     def set_queue(self, queue: Queue) -> None:
-        """Note a queue that is new, or that has another name or owner."""
+        """Note a queue that is new, or that has another name, owner or config."""
         self._new_queues[queue.id] = queue
 
     def drop_queue(self, queue: QueueId) -> None:
@@ -153,12 +178,13 @@ class Ledger:
 
 
 def queue_of(row: Sequence[Any]) -> Queue:
-    """Return the queue of a row of ``get_queue``."""
-    qid, parent, name, uid, gid, mode, created_at = row
+    """Return the queue of a row of its columns."""
+    qid, parent, name, uid, gid, mode, created_at, config = row
     return Queue(
         id=QueueId(qid),
         parent=QueueId(parent),
         name=name,
         owner=Owner(uid=uid, gid=gid, mode=mode),
         created_at=created_at,
+        config=config,
     )

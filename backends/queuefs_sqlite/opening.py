@@ -17,6 +17,7 @@ from queuefs_sqlite.store import Store
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from queuefs_sqlite.files import IdMark
     from queuefs_sqlite.location import Location
 
 log = structlog.get_logger(__name__)
@@ -36,7 +37,7 @@ def opened(location: Location) -> Iterator[Engine]:
         refuse_remains(location.path, was_used=lock.was_used)
         make_file(location.path)
         reserve = Reserve(location.path)
-        store = _open_store(location, reserve, may_create=is_missing or not lock.was_used)
+        store = _open_store(location, reserve, lock.ids, may_create=is_missing or not lock.was_used)
         engine = Engine(location, store, reserve)
         try:
             lock.sign()
@@ -48,23 +49,23 @@ def opened(location: Location) -> Iterator[Engine]:
             engine.close()
 
 
-def _open_store(location: Location, reserve: Reserve, *, may_create: bool) -> Store:
+def _open_store(location: Location, reserve: Reserve, ids: IdMark, *, may_create: bool) -> Store:
     try:
-        return _read_store(location, may_create=may_create)
+        return _read_store(location, ids, may_create=may_create)
     except sqlite3.Error as error:
         if not (reserve.is_held and is_disk_full(location.path, error)):
             raise unusable(location.path, error) from error
     reserve.release()  # so that what is stored can still be worked off
     try:
-        return _read_store(location, may_create=may_create)
+        return _read_store(location, ids, may_create=may_create)
     except sqlite3.Error as error:
         raise unusable(location.path, error) from error
 
 
-def _read_store(location: Location, *, may_create: bool) -> Store:
+def _read_store(location: Location, ids: IdMark, *, may_create: bool) -> Store:
     db = open_database(location, may_create=may_create)
     try:
-        return Store.mended(db, upkeep.adopt)
+        return Store.mended(db, ids, upkeep.skip_ids)
     except BaseException:
         db.close()
         raise

@@ -1,28 +1,31 @@
 -- Every statement of the back end. A block begins with `-- name: NAME`, then a line on what it is for.
+-- Lists of columns that several of them have are filled in by queries.py, and here in braces.
+
+-- Queues -----------------------------------------------------------------------------------------------------------
 
 -- name: all_queues
 -- Everything the daemon keeps in memory about queues; read at each opening.
-SELECT qid, parent, name, uid, gid, mode, created_at, box, pending, processing, staged, unacked_bytes FROM queues;
+SELECT {queue}, box, dead_box, {counters} FROM queues;
 
 -- name: find_queue
 -- The child of that name.
-SELECT qid, parent, name, uid, gid, mode, created_at FROM queues WHERE parent = ? AND name = ?;
+SELECT {queue} FROM queues WHERE parent = ? AND name = ?;
 
 -- name: get_queue
 -- A queue by its number.
-SELECT qid, parent, name, uid, gid, mode, created_at FROM queues WHERE qid = ?;
+SELECT {queue} FROM queues WHERE qid = ?;
 
 -- name: children
 -- The queues directly below one, by name (BINARY collation: byte for byte).
-SELECT qid, parent, name, uid, gid, mode, created_at FROM queues WHERE parent = ? ORDER BY name;
+SELECT {queue} FROM queues WHERE parent = ? ORDER BY name;
 
 -- name: has_children
 -- Whether there is a queue below this one.
 SELECT 1 FROM queues WHERE parent = ? LIMIT 1;
 
 -- name: create_queue
--- A new queue with an empty box.
-INSERT INTO queues (parent, name, uid, gid, mode, created_at, box) VALUES (?, ?, ?, ?, ?, ?, ?);
+-- A new queue with empty boxes.
+INSERT INTO queues (parent, name, uid, gid, mode, created_at, box, dead_box) VALUES (?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: remove_queue
 -- The queue's row alone; the caller has made sure that nothing belongs to it.
@@ -36,29 +39,56 @@ UPDATE queues SET parent = ?, name = ? WHERE qid = ?;
 -- Who owns a queue.
 UPDATE queues SET uid = ?, gid = ?, mode = ? WHERE qid = ?;
 
+-- name: set_config
+-- What its config file holds.
+UPDATE queues SET config = ? WHERE qid = ?;
+
 -- name: set_counters
 -- Once per batch and touched queue.
-UPDATE queues SET pending = ?, processing = ?, staged = ?, unacked_bytes = ? WHERE qid = ?;
+UPDATE queues SET ({counters}) = ({counter_values}) WHERE qid = ?;
+
+-- name: set_box
+-- `clear`, first part: the queue gets an empty box. At once, because others of this batch find a queue by its box.
+UPDATE queues SET box = ? WHERE qid = ?;
+
+-- name: set_dead_box
+-- `drop` of all dead messages, likewise.
+UPDATE queues SET dead_box = ? WHERE qid = ?;
+
+-- name: throw_away
+-- Second part of both: the old box is trash.
+INSERT INTO trash (box) VALUES (?);
 
 -- name: last_box
 -- The highest number a box has; an empty box that is no one's any more may give its number again.
-SELECT max(coalesce((SELECT max(box) FROM queues), 0), coalesce((SELECT max(box) FROM trash), 0));
+SELECT max(coalesce((SELECT max(max(box), max(dead_box)) FROM queues), 0), coalesce((SELECT max(box) FROM trash), 0));
+
+-- Writing ----------------------------------------------------------------------------------------------------------
 
 -- name: last_id
 -- The highest id ever given, 0 at first.
 SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'messages'), 0);
 
+-- name: forget_ids
+-- First part of `skip_ids`: the table has no key, and a row for `messages` only after the first.
+DELETE FROM sqlite_sequence WHERE name = 'messages';
+
+-- name: skip_ids
+-- The next id is higher than this one.
+INSERT INTO sqlite_sequence (name, seq) VALUES ('messages', ?);
+
 -- name: stage
 -- A new message that only its writer knows.
-INSERT INTO messages (box, state, partial, rank, enqueued_at, size, crc) VALUES (?, 0, ?, ?, ?, ?, ?);
+INSERT INTO messages (box, state, partial, rank, due, expires_at, key, extra, enqueued_at, size, crc)
+VALUES (?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: add_body
 -- Its first bytes.
 INSERT INTO body (id, data) VALUES (?, ?);
 
 -- name: staged
--- What `append` has to know of a message that is being written.
-SELECT size, crc, chunks FROM messages WHERE id = ? AND box = ? AND state = 0;
+-- A message that is being written.
+SELECT size, crc, chunks, due, expires_at, key FROM messages WHERE id = ? AND box = ? AND state = 0;
 
 -- name: add_chunk
 -- More of its bytes.
@@ -70,12 +100,55 @@ UPDATE messages SET size = ?, crc = ?, chunks = ?, partial = ? WHERE id = ?;
 
 -- name: publish
 -- From staged to pending.
-UPDATE messages SET state = 1, partial = 0 WHERE id = ?;
+UPDATE messages SET box = ?, state = ?, partial = 0, due = ?, expires_at = ? WHERE id = ?;
 
--- name: head
--- The pending messages in the order in which they are handed out; read only as far as needed.
-SELECT id, state, size, rank, enqueued_at, attempt, claims, lease_until, crc, chunks FROM messages
-WHERE box = ? AND state = 1 ORDER BY rank, id;
+-- name: key_holder
+-- An unacknowledged message of that key: nothing else lies in a queue's box.
+SELECT id FROM messages INDEXED BY messages_key WHERE box = ? AND key = ? LIMIT 1;
+
+-- name: last_of_key
+-- What was published last under that key, less than so long ago.
+SELECT message FROM keys WHERE qid = ? AND key = ? AND published_at > ?;
+
+-- name: note_key
+-- What was published under that key.
+INSERT INTO keys (qid, key, message, published_at, until) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (qid, key) DO UPDATE
+SET message = excluded.message, published_at = excluded.published_at, until = excluded.until;
+
+-- Reading ----------------------------------------------------------------------------------------------------------
+
+-- name: oldest_first
+-- The ready messages in the order in which they are handed out.
+SELECT {row} FROM messages INDEXED BY messages_ready
+WHERE box = ? AND state = 1 AND ifnull(expires_at, 9e999) > ? ORDER BY rank, id LIMIT ?;
+
+-- name: next_rank
+-- The rank that follows in a box. Lifo goes rank by rank: no index has the one ascending and the id descending.
+SELECT rank FROM messages INDEXED BY messages_ready WHERE box = ? AND state = 1 AND rank > ? ORDER BY rank LIMIT 1;
+
+-- name: newest_first
+-- The ready messages of one rank, the newest first.
+SELECT {row} FROM messages INDEXED BY messages_ready
+WHERE box = ? AND state = 1 AND rank = ? AND ifnull(expires_at, 9e999) > ? ORDER BY id DESC LIMIT ?;
+
+-- name: ripe_oldest_first
+-- Those whose delay has ended, and that no round of upkeep has met since; seldom more than a few, and sorted.
+SELECT {row} FROM messages INDEXED BY messages_delayed
+WHERE box = ? AND state = 3 AND due <= ? AND ifnull(expires_at, 9e999) > ? ORDER BY rank, id LIMIT ?;
+
+-- name: ripe_newest_first
+-- As above.
+SELECT {row} FROM messages INDEXED BY messages_delayed
+WHERE box = ? AND state = 3 AND due <= ? AND ifnull(expires_at, 9e999) > ? ORDER BY rank, id DESC LIMIT ?;
+
+-- name: ripe
+-- Some messages of a queue whose delay has ended.
+SELECT id FROM messages INDEXED BY messages_delayed WHERE box = ? AND state = 3 AND due <= ? LIMIT ?;
+
+-- name: ripen
+-- From delayed to ready.
+UPDATE messages SET state = 1 WHERE id = ?;
 
 -- name: body
 -- The first bytes of a message.
@@ -87,23 +160,35 @@ SELECT data FROM chunk WHERE id = ? ORDER BY position;
 
 -- name: claim
 -- From pending to processing.
-UPDATE messages SET state = 2, lease_until = ?, claims = claims + 1, attempt = attempt + 1 WHERE id = ?;
+UPDATE messages SET state = 2, lease_until = ?, due = NULL, claims = claims + 1, attempt = attempt + 1 WHERE id = ?;
 
--- name: unacked
--- One pending or processing message, for settling.
-SELECT state, claims, size, chunks FROM messages WHERE id = ? AND box = ? AND state > 0;
+-- name: message
+-- One message of a box, for settling and for a look.
+SELECT {row} FROM messages WHERE id = ? AND box = ?;
 
--- name: nack
--- From processing to pending (`nack`, and leases that ended).
-UPDATE messages SET state = 1, lease_until = NULL WHERE id = ?;
+-- name: give_back
+-- From processing to pending or dead (`nack`, and leases that ended).
+UPDATE messages SET box = ?, state = ?, lease_until = NULL, due = ?, reason = coalesce(?, reason) WHERE id = ?;
 
 -- name: undo
--- As `nack`, and the attempt never was.
+-- From processing to pending; the attempt never was.
 UPDATE messages SET state = 1, lease_until = NULL, attempt = attempt - 1 WHERE id = ?;
 
 -- name: extend
 -- The lease anew.
 UPDATE messages SET lease_until = ? WHERE id = ?;
+
+-- name: set_state
+-- From one kind of pending to another (`pause`, `resume`).
+UPDATE messages SET state = ? WHERE id = ?;
+
+-- name: cancel
+-- It shall not be done.
+UPDATE messages SET cancelled = 1 WHERE id = ?;
+
+-- name: retry
+-- From dead to pending.
+UPDATE messages SET box = ?, state = 1, attempt = 0, due = NULL, expires_at = NULL WHERE id = ?;
 
 -- name: delete_message
 -- The message's row.
@@ -118,30 +203,67 @@ DELETE FROM body WHERE id = ?;
 DELETE FROM chunk WHERE id = ?;
 
 -- name: snapshot
--- All unacknowledged messages by priority and id: two index scans, merged.
-SELECT id, state, size, rank, enqueued_at, attempt, claims, lease_until, crc, chunks FROM messages
-WHERE box = ?1 AND state = 1
+-- All unacknowledged messages by priority and id; all of them are read, so that they may be sorted.
+SELECT {row} FROM messages INDEXED BY messages_age WHERE box = ?1 AND state IN (1, 3, 4)
 UNION ALL
-SELECT id, state, size, rank, enqueued_at, attempt, claims, lease_until, crc, chunks FROM messages
-WHERE box = ?1 AND state = 2
+SELECT {row} FROM messages INDEXED BY messages_processing WHERE box = ?1 AND state = 2
 ORDER BY rank, id;
 
--- name: payload_row
--- What is needed to read and check one payload.
-SELECT id, state, size, rank, enqueued_at, attempt, claims, lease_until, crc, chunks FROM messages
-WHERE id = ? AND box = ? AND state > 0;
+-- name: dead
+-- All dead messages of a dead box by id.
+SELECT {row} FROM messages WHERE box = ? AND state = 5 ORDER BY id;
 
--- name: move_box
--- `clear`, first part: the queue gets an empty box.
-UPDATE queues SET box = ? WHERE qid = ?;
+-- name: oldest_pending
+-- When the oldest pending message of a box was enqueued.
+SELECT enqueued_at FROM messages INDEXED BY messages_age WHERE box = ? AND state IN (1, 3, 4) ORDER BY id LIMIT 1;
 
--- name: move_staged
--- `clear`, second part: what is being written stays with the queue.
-UPDATE messages SET box = ? WHERE box = ? AND state = 0;
+-- Upkeep -----------------------------------------------------------------------------------------------------------
 
--- name: throw_away
--- `clear`, third part: the old box is trash.
-INSERT INTO trash (box) VALUES (?);
+-- name: overdue
+-- Messages whose lease has ended, in any queue; no queue: they lie in trash.
+SELECT messages.id, queues.qid, claims, attempt, cancelled, chunks
+FROM messages INDEXED BY messages_lease LEFT JOIN queues ON queues.box = messages.box
+WHERE state = 2 AND lease_until <= ? ORDER BY lease_until LIMIT ?;
+
+-- name: all_due
+-- Messages whose delay has ended, in any queue.
+SELECT messages.id, queues.qid, chunks
+FROM messages INDEXED BY messages_due LEFT JOIN queues ON queues.box = messages.box
+WHERE state = 3 AND due <= ? ORDER BY due LIMIT ?;
+
+-- name: lapsed
+-- Pending messages whose time to live has ended, in any queue.
+SELECT messages.id, queues.qid, chunks, state, size
+FROM messages INDEXED BY messages_expiry LEFT JOIN queues ON queues.box = messages.box
+WHERE state IN (1, 3, 4) AND expires_at IS NOT NULL AND expires_at <= ? ORDER BY expires_at LIMIT ?;
+
+-- name: next_lease
+-- When the next lease ends that has not ended yet.
+SELECT min(lease_until) FROM messages WHERE state = 2 AND lease_until > ?;
+
+-- name: next_delay
+-- When the next delay ends.
+SELECT min(due) FROM messages WHERE state = 3;
+
+-- name: next_lapse
+-- When the next pending message lapses.
+SELECT min(expires_at) FROM messages INDEXED BY messages_expiry WHERE state IN (1, 3, 4) AND expires_at IS NOT NULL;
+
+-- name: forget_keys
+-- Some of the keys whose window is over; an unacknowledged message keeps its key without them.
+DELETE FROM keys WHERE rowid IN (SELECT rowid FROM keys WHERE until <= ? ORDER BY until LIMIT ?);
+
+-- name: left_staged
+-- What was being written when the last daemon ended. The hint keeps it from reading a million pending messages.
+SELECT messages.id, partial, size, chunks, due, expires_at, key, queues.qid
+FROM messages INDEXED BY messages_being_written LEFT JOIN queues ON queues.qid = -messages.box
+WHERE state = 0 AND messages.id <= ? ORDER BY messages.id LIMIT ?;
+
+-- name: staged_after
+-- What a failed commit staged after that id.
+SELECT messages.id, size, chunks, queues.qid
+FROM messages INDEXED BY messages_being_written LEFT JOIN queues ON queues.qid = -messages.box
+WHERE state = 0 AND messages.id > ?;
 
 -- name: trash
 -- The boxes that wait for their messages to be deleted.
@@ -150,29 +272,16 @@ SELECT box FROM trash ORDER BY box;
 -- name: in_trash
 -- Some messages of a box in trash.
 SELECT id, size, chunks FROM
-    (SELECT id, size, chunks FROM messages WHERE box = ?1 AND state = 1
+    (SELECT id, size, chunks FROM messages INDEXED BY messages_age WHERE box = ?1 AND state IN (1, 3, 4)
      UNION ALL
-     SELECT id, size, chunks FROM messages WHERE box = ?1 AND state = 2)
+     SELECT id, size, chunks FROM messages INDEXED BY messages_processing WHERE box = ?1 AND state = 2
+     UNION ALL
+     SELECT id, size, chunks FROM messages INDEXED BY messages_dead WHERE box = ?1 AND state = 5)
 LIMIT ?2;
 
 -- name: forget_trash
 -- A box that has been emptied.
 DELETE FROM trash WHERE box = ?;
-
--- name: expired
--- Messages whose lease has ended, in any queue; no queue: they lie in trash.
-SELECT messages.id, queues.qid FROM messages LEFT JOIN queues ON queues.box = messages.box
-WHERE messages.state = 2 AND messages.lease_until <= ? ORDER BY messages.lease_until LIMIT ?;
-
--- name: next_lease
--- When the next lease ends.
-SELECT min(lease_until) FROM messages WHERE state = 2;
-
--- name: left_staged
--- What was being written when the last daemon ended. The hints keep it from reading a million pending messages.
-SELECT messages.id, messages.partial, messages.size, messages.chunks, queues.qid
-FROM messages INDEXED BY messages_staged LEFT JOIN queues ON queues.box = messages.box
-WHERE messages.state = 0 AND +messages.id > ? ORDER BY messages.id;
 
 -- name: load_meta
 -- The single values.
@@ -182,18 +291,39 @@ SELECT key, value FROM meta;
 -- One of them.
 INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value;
 
+-- Audit ------------------------------------------------------------------------------------------------------------
+
 -- name: audit_counters
 -- Queues whose counters are not what their rows say.
-SELECT queues.qid, pending, processing, staged, unacked_bytes,
-    total(state = 1), total(state = 2), total(state = 0), total(size * (state > 0))
-FROM queues LEFT JOIN messages ON messages.box = queues.box GROUP BY queues.qid
-HAVING pending <> total(state = 1) OR processing <> total(state = 2) OR staged <> total(state = 0)
-    OR unacked_bytes <> total(size * (state > 0));
+WITH boxes AS MATERIALIZED (
+    SELECT box, count(*) AS messages, total(size) AS bytes, total(state IN (1, 3, 4)) AS pending,
+        total(state = 2) AS processing, total(state = 3) AS delayed, total(state = 4) AS paused
+    FROM messages GROUP BY box),
+counted AS (
+    SELECT qid, queues.pending, queues.processing, staged, queues.delayed, queues.paused, dead,
+        unacked_bytes, staged_bytes,
+        ifnull(live.pending, 0) AS n1, ifnull(live.processing, 0) AS n2, ifnull(new.messages, 0) AS n3,
+        ifnull(live.delayed, 0) AS n4, ifnull(live.paused, 0) AS n5, ifnull(late.messages, 0) AS n6,
+        ifnull(live.bytes, 0) AS n7, ifnull(new.bytes, 0) AS n8
+    FROM queues LEFT JOIN boxes AS live ON live.box = queues.box LEFT JOIN boxes AS late ON late.box = dead_box
+        LEFT JOIN boxes AS new ON new.box = -qid)
+SELECT * FROM counted
+WHERE (pending, processing, staged, delayed, paused, dead, unacked_bytes, staged_bytes)
+    <> (n1, n2, n3, n4, n5, n6, n7, n8);
+
+-- name: audit_totals
+-- Queues of which less was enqueued than left or is there, or less was dequeued than was settled or is held.
+SELECT qid FROM queues
+WHERE min(enqueued, dequeued, acked, nacked, expired, buried) < 0 OR dequeued < acked
+    OR enqueued < pending + processing + dead;
 
 -- name: audit_lost_messages
--- Messages that belong to no queue and no box in trash.
+-- Messages that belong to no queue and no box in trash, or lie in a box that is not for their state.
 SELECT id, box FROM messages
-WHERE box NOT IN (SELECT box FROM queues UNION ALL SELECT box FROM trash);
+WHERE NOT (state = 0 AND -box IN (SELECT qid FROM queues))
+    AND NOT (state BETWEEN 1 AND 4 AND box IN (SELECT box FROM queues))
+    AND NOT (state = 5 AND box IN (SELECT dead_box FROM queues))
+    AND NOT (state > 0 AND box IN (SELECT box FROM trash));
 
 -- name: audit_lost_bodies
 -- Payloads of no message.
@@ -203,13 +333,18 @@ UNION SELECT id FROM chunk WHERE id NOT IN (SELECT id FROM messages);
 -- name: audit_states
 -- Rows whose columns contradict each other.
 SELECT id FROM messages
-WHERE state NOT IN (0, 1, 2) OR (state = 2) <> (lease_until IS NOT NULL) OR (partial <> 0 AND state <> 0)
-    OR attempt > claims OR attempt < 0;
+WHERE state NOT BETWEEN 0 AND 5 OR (state = 2) <> (lease_until IS NOT NULL) OR (partial <> 0 AND state <> 0)
+    OR attempt > claims OR attempt < 0 OR (cancelled <> 0 AND state <> 2)
+    OR (state = 3 AND due IS NULL) OR (state IN (2, 5) AND due IS NOT NULL);
+
+-- name: audit_keys
+-- Keys of messages that were never given, or whose window ends before it begins.
+SELECT key, message FROM keys
+WHERE until < published_at OR message > (SELECT max(seq) FROM sqlite_sequence WHERE name = 'messages');
 
 -- name: audit_payloads
 -- All messages but those in trash, for a look at their payloads.
-SELECT id, state, size, rank, enqueued_at, attempt, claims, lease_until, crc, chunks FROM messages
-WHERE box NOT IN (SELECT box FROM trash) ORDER BY id;
+SELECT {row} FROM messages WHERE box NOT IN (SELECT box FROM trash) ORDER BY id;
 
 -- name: audit_chunks
 -- Messages that do not have as many chunks as they should, or with a gap between them.

@@ -1,9 +1,9 @@
--- The SQLite back end's tables, version 1 (PRAGMA user_version). This file is their reference.
--- It is run once, in one transaction, when a store is made; an existing store is never given tables it lacks.
+-- The SQLite back end's tables, version 2 (PRAGMA user_version). This file is their reference.
+-- It is run once, in one transaction, when a store is made; upgrade.sql brings a store of version 1 here.
 
 -- 'QuFS': tells our files from those of other applications, and file(1) can show it.
 PRAGMA application_id = 0x51754653;
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 
 -- The tree of queues. The root is number 0 and has no row.
 CREATE TABLE queues (
@@ -14,12 +14,25 @@ CREATE TABLE queues (
     gid           INTEGER NOT NULL,
     mode          INTEGER NOT NULL,                  -- permission bits alone
     created_at    REAL    NOT NULL,                  -- Unix seconds
-    box           INTEGER NOT NULL UNIQUE,           -- where its messages lie; `clear` gives it an empty one
+    config        BLOB    NOT NULL DEFAULT x'',      -- its meaning is the service's
+    box           INTEGER NOT NULL UNIQUE,           -- where unacknowledged messages lie; `clear` gives an empty one
+    dead_box      INTEGER NOT NULL DEFAULT 0,        -- where dead ones lie; `drop` of all of them gives an empty one
     -- Counters, changed in the transaction that changes the messages: counting rows takes 37 ms at a million.
-    pending       INTEGER NOT NULL DEFAULT 0,
+    pending       INTEGER NOT NULL DEFAULT 0,        -- delayed and paused ones included
     processing    INTEGER NOT NULL DEFAULT 0,
     staged        INTEGER NOT NULL DEFAULT 0,
+    delayed       INTEGER NOT NULL DEFAULT 0,
+    paused        INTEGER NOT NULL DEFAULT 0,
+    dead          INTEGER NOT NULL DEFAULT 0,
     unacked_bytes INTEGER NOT NULL DEFAULT 0,        -- payload bytes of pending and processing together
+    staged_bytes  INTEGER NOT NULL DEFAULT 0,
+    -- Totals since the queue was made.
+    enqueued      INTEGER NOT NULL DEFAULT 0,
+    dequeued      INTEGER NOT NULL DEFAULT 0,
+    acked         INTEGER NOT NULL DEFAULT 0,
+    nacked        INTEGER NOT NULL DEFAULT 0,
+    expired       INTEGER NOT NULL DEFAULT 0,
+    buried        INTEGER NOT NULL DEFAULT 0,
     UNIQUE (parent, name)
 );
 
@@ -32,26 +45,55 @@ CREATE TABLE trash (
 -- One row for each message. The payload lies apart: a narrow row makes a claim of 100 KB 2.6 times as fast.
 CREATE TABLE messages (
     id          INTEGER PRIMARY KEY AUTOINCREMENT, -- the message's id; AUTOINCREMENT: never used again
-    box         INTEGER NOT NULL,                  -- box of the queue it belongs to, or a box in trash
-    state       INTEGER NOT NULL,                  -- 0 staged, 1 pending, 2 processing
+    box         INTEGER NOT NULL,                  -- box or dead_box of its queue, or a box in trash; staged: -qid
+    state       INTEGER NOT NULL,                  -- 0 staged; pending: 1 ready, 3 delayed, 4 paused; 2 processing; 5 dead
     partial     INTEGER NOT NULL DEFAULT 0,        -- 1: staged, and known to be incomplete
     rank        INTEGER NOT NULL,                  -- the priority negated, so that ascending order hands out the highest
     lease_until REAL,                              -- store's clock, seconds; NULL unless processing
+    due         REAL,                              -- not handed out before; staged: the seconds asked for; NULL: none
+    expires_at  REAL,                              -- lapses then if pending; staged: the seconds asked for; NULL: never
     claims      INTEGER NOT NULL DEFAULT 0,        -- claims so far, undone ones included: the N of the receipt ID.N
-    attempt     INTEGER NOT NULL DEFAULT 0,        -- claims so far that were not undone
+    attempt     INTEGER NOT NULL DEFAULT 0,        -- claims so far that were not undone, since the last retry
+    cancelled   INTEGER NOT NULL DEFAULT 0,        -- 1: processing, and goes however it is settled
     enqueued_at REAL    NOT NULL,                  -- store's clock, seconds
     size        INTEGER NOT NULL,                  -- bytes of the whole payload
     crc         INTEGER NOT NULL,                  -- zlib.crc32 of the whole payload: no check of SQLite's covers it
-    chunks      INTEGER NOT NULL DEFAULT 0         -- rows in chunk; most messages have none
+    chunks      INTEGER NOT NULL DEFAULT 0,        -- rows in chunk; most messages have none
+    key         TEXT,                              -- a second message of this key gives way
+    reason      TEXT,                              -- of the last nack or burial
+    extra       BLOB    NOT NULL DEFAULT x''       -- its meaning is the service's
 );
--- The order in which messages are handed out (the rowid, our id, is the last column of every index).
-CREATE INDEX messages_pending ON messages (box, rank) WHERE state = 1;
--- What is being processed, by queue and in order.
+-- The order in which messages are handed out. The end of their lives is there too, so that those which have lapsed and
+-- are not removed yet are passed over without a look at their rows.
+CREATE INDEX messages_ready ON messages (box, rank, id, expires_at) WHERE state = 1;
+-- What is being processed, by queue and in order (the rowid, our id, is the last column of every index).
 CREATE INDEX messages_processing ON messages (box, rank) WHERE state = 2;
 -- Which leases end next, in any queue.
 CREATE INDEX messages_lease ON messages (lease_until) WHERE state = 2;
--- What is being written: for a restart, and for `clear`, which spares it.
-CREATE INDEX messages_staged ON messages (box) WHERE state = 0;
+-- Which delays end next: in a queue, for a claim, and in any queue.
+CREATE INDEX messages_delayed ON messages (box, due, rank) WHERE state = 3;
+CREATE INDEX messages_due ON messages (due) WHERE state = 3;
+-- What is pending in a queue, by age.
+CREATE INDEX messages_age ON messages (box) WHERE state IN (1, 3, 4);
+-- What lapses next, in any queue.
+CREATE INDEX messages_expiry ON messages (expires_at) WHERE state IN (1, 3, 4) AND expires_at IS NOT NULL;
+-- Dead messages, by queue.
+CREATE INDEX messages_dead ON messages (box) WHERE state = 5;
+-- What is being written, in any queue: for a restart.
+CREATE INDEX messages_being_written ON messages (id) WHERE state = 0;
+-- Which message has a key, by queue.
+CREATE INDEX messages_key ON messages (box, key) WHERE key IS NOT NULL;
+
+-- What was published last under a key, for as long as that keeps others of that key out, unacknowledged or not.
+CREATE TABLE keys (
+    qid          INTEGER NOT NULL,
+    key          TEXT    NOT NULL,
+    message      INTEGER NOT NULL, -- its id
+    published_at REAL    NOT NULL, -- store's clock, seconds
+    until        REAL    NOT NULL, -- the end of the window that was asked for then
+    UNIQUE (qid, key)
+);
+CREATE INDEX keys_until ON keys (until);
 
 -- The payload as it came with `stage`; each message has one row here, an empty one too.
 CREATE TABLE body (

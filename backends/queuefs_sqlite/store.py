@@ -4,83 +4,61 @@ from __future__ import annotations
 
 import zlib
 from sqlite3 import Connection, Cursor, DatabaseError
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from queuefs.lifecycle import State
-from queuefs.message import Message, MessageId
 from queuefs_sqlite.faults import is_damage, loses_connection
-from queuefs_sqlite.ledger import Ledger
+from queuefs_sqlite.ledger import Ledger, counters_of
 from queuefs_sqlite.queries import QUERIES
+from queuefs_sqlite.rows import Row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable
+
+    from queuefs.message import QueueId
+    from queuefs_sqlite.files import IdMark
 
 log = structlog.get_logger(__name__)
-
-#: The numbers in the column `state`.
-STAGED, PENDING, PROCESSING = range(3)
-_STATES = (State.STAGED, State.PENDING, State.PROCESSING)
-
-
-class Row(NamedTuple):
-    """A message as ``head``, ``snapshot`` and ``payload_row`` select it."""
-
-    id: int
-    state: int
-    size: int
-    rank: int
-    enqueued_at: float
-    attempt: int
-    claims: int
-    lease_until: float | None
-    crc: int
-    chunks: int
-
-    def message(self, data: bytes | None) -> Message:
-        """Return the value that leaves the back end."""
-        return Message(
-            id=MessageId(self.id),
-            state=_STATES[self.state],
-            data=data,
-            size=self.size,
-            priority=-self.rank,
-            enqueued_at=self.enqueued_at,
-            attempt=self.attempt,
-            claims=self.claims,
-            lease_until=self.lease_until,
-        )
 
 
 class Store:
     """A connection, and what is known of the queues in it."""
 
-    def __init__(self, db: Connection) -> None:
-        """Read what is kept in memory.
+    def __init__(self, db: Connection, ids: IdMark) -> None:
+        """Read what is kept in memory; *ids* knows which ids may have been given.
 
         Raises:
             sqlite3.Error: it can't be read.
         """
         self.db = db
+        self.ids = ids
         self.ledger = Ledger(self.run("all_queues"), last_box=self.value("last_box"), last_id=self.value("last_id"))
         #: Boxes whose messages are still to be deleted.
         self.trash = self.read_trash()
         #: Whether this batch changed which boxes these are.
         self.trash_touched = False
+        #: The highest id that an earlier daemon can have staged, and the first rounds of upkeep adopt.
+        self.inherited = self.ledger.last_id
+        #: Queues in which a claim found delays that had ended, for the next round of upkeep to tell.
+        self.ripe: set[QueueId] = set()
+        #: Those of them that this batch tells.
+        self.ripe_told: set[QueueId] = set()
         #: Messages whose payload was found damaged; each is logged once.
         self._damaged: set[int] = set()
         #: Messages whose payload the disk does not give; they are not tried again by this daemon.
         self._unreadable: set[int] = set()
 
     @classmethod
-    def mended(cls, db: Connection, mend: Callable[[Store], None], *, before: Store | None = None) -> Store:
+    def mended(
+        cls, db: Connection, ids: IdMark, mend: Callable[[Store], None], *, before: Store | None = None
+    ) -> Store:
         """Return the store in *db* after *mend* has done its part, in one transaction.
 
         Raises:
             sqlite3.Error: the database can't be read or written.
         """
-        store = cls(db)
+        store = cls(db, ids)
         if before is not None:
             store.remember(before)
         db.execute("BEGIN IMMEDIATE")
@@ -91,7 +69,9 @@ class Store:
         return store
 
     def remember(self, before: Store) -> None:
-        """Take over what a store opened before had found out about payloads."""
+        """Take over what a store opened before had found out, and the file does not tell."""
+        self.inherited = before.inherited
+        self.ripe |= before.ripe
         self._damaged |= before._damaged
         self._unreadable |= before._unreadable
 
@@ -117,7 +97,7 @@ class Store:
     def seal(self) -> None:
         """Write what the batch has gathered; the last thing before its commit."""
         for queue, account in self.ledger.changed():
-            self.run("set_counters", *account[1:], queue)
+            self.run("set_counters", *counters_of(account), queue)
         if self.trash_touched:
             self._new_trash = self.read_trash()
 
@@ -127,32 +107,49 @@ class Store:
         if self.trash_touched:
             self.trash = self._new_trash
             self.trash_touched = False
+        self.ripe -= self.ripe_told
+        self.ripe_told.clear()
 
     def forget(self) -> None:
         """Take note that the batch was rolled back."""
         self.ledger.forget()
         self.trash_touched = False
+        self.ripe_told.clear()
 
     def read_trash(self) -> list[int]:
         """Return the boxes whose messages are to be deleted, as the batch has left them so far."""
         return [box for (box,) in self.run("trash").fetchall()]
 
+    def throw_away(self, box: int) -> None:
+        """Have the messages of a box deleted, a few at a time; the queue must have another one by now."""
+        self.run("throw_away", box)
+        self.trash_touched = True
+
     # Messages -----------------------------------------------------------------------------------------------------
 
-    def readable(self, box: int, count: int) -> list[tuple[Row, bytes]]:
-        """Return the first *count* pending messages whose payloads can be read, in order."""
+    def message(self, message: int, box: int) -> Row | None:
+        """Return a message of a box."""
+        values = self.first("message", message, box)
+        return None if values is None else Row._make(values)
+
+    def rows(self, query: str, *values: object) -> list[Row]:
+        """Return all messages that a statement selects."""
+        return [Row._make(row) for row in self.run(query, *values).fetchall()]
+
+    @property
+    def damaged(self) -> int:
+        """How many messages are known whose payload can't be read."""
+        return len(self._damaged)
+
+    def readable(self, rows: Iterable[Row], count: int) -> list[tuple[Row, bytes]]:
+        """Return the first *count* of *rows* whose payloads can be read, in order."""
         found: list[tuple[Row, bytes]] = []
-        head = self.run("head", box)
-        try:
-            for values in head:
-                row = Row._make(values)
-                data = self.payload(row)
-                if data is not None:
-                    found.append((row, data))
-                    if len(found) == count:
-                        break
-        finally:
-            head.close()
+        for row in rows:
+            data = self.payload(row)
+            if data is not None:
+                found.append((row, data))
+                if len(found) == count:
+                    break
         return found
 
     def payload(self, row: Row) -> bytes | None:
@@ -185,7 +182,3 @@ class Store:
         self.run("delete_body", message)
         if chunks:
             self.run("delete_chunks", message)
-
-    def snapshot(self, box: int) -> Iterator[Row]:
-        """Return all unacknowledged messages of a box in order."""
-        return map(Row._make, self.run("snapshot", box).fetchall())

@@ -38,19 +38,20 @@ def create_queue(store: Store, parent: QueueId, name: str, *, owner: Owner, now:
         store.ledger.account(parent)
     if find_queue(store, parent, name) is not None:
         raise QueueExists
-    box = store.ledger.new_box()
-    cursor = store.run("create_queue", parent, name, owner.uid, owner.gid, owner.mode, now, box)
-    assert cursor.lastrowid is not None  # it was an INSERT
-    queue = Queue(id=QueueId(cursor.lastrowid), parent=parent, name=name, owner=owner, created_at=float(now))
+    account = Account(store.ledger.new_box(), store.ledger.new_box())
+    values = (parent, name, owner.uid, owner.gid, owner.mode, now, account.box, account.dead_box)
+    number = store.run("create_queue", *values).lastrowid
+    assert number is not None  # it was an INSERT
+    queue = Queue(id=QueueId(number), parent=parent, name=name, owner=owner, created_at=float(now), config=b"")
     store.ledger.set_queue(queue)
-    store.ledger.set_account(queue.id, Account(box))
+    store.ledger.set_account(queue.id, account)
     return queue
 
 
 def remove_queue(store: Store, queue: QueueId) -> None:
     """See `Backend.remove_queue`."""
     account = store.ledger.account(queue)
-    if account.pending or account.processing or store.first("has_children", queue) is not None:
+    if account.pending or account.processing or account.dead or store.first("has_children", queue) is not None:
         raise QueueNotEmpty
     if account.staged:
         raise QueueBusy
@@ -80,17 +81,27 @@ def set_owner(store: Store, queue: QueueId, owner: Owner) -> None:
     store.ledger.set_queue(replace(old, owner=owner))
 
 
+def set_config(store: Store, queue: QueueId, config: bytes, *, expected: bytes) -> bool:
+    """See `Backend.set_config`."""
+    old = get_queue(store, queue)
+    if old.config != expected:
+        return False
+    store.run("set_config", config, queue)
+    store.ledger.set_queue(replace(old, config=config))
+    return True
+
+
 def clear(store: Store, queue: QueueId) -> Counts:
     """See `Backend.clear`. One step whatever the number of messages: the queue gets an empty box."""
     old = store.ledger.account(queue)
     counts = Counts(pending=old.pending, processing=old.processing)
     if counts.unacked:
         box = store.ledger.new_box()
-        store.run("move_box", box, queue)
-        store.run("move_staged", box, old.box)
-        store.run("throw_away", old.box)
-        store.trash_touched = True
-        store.ledger.set_account(queue, Account(box, staged=old.staged))
+        store.run("set_box", box, queue)
+        store.throw_away(old.box)
+        account = store.ledger.change(queue)
+        account.box = box
+        account.pending = account.processing = account.delayed = account.paused = account.unacked_bytes = 0
     return counts
 
 

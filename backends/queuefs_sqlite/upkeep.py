@@ -1,4 +1,4 @@
-"""What is done without anybody's asking: ended leases, what a dead daemon left, cleared boxes, the clock's mark."""
+"""What is done without anybody's asking: times that have come, what a dead daemon left, cleared boxes, the clock."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from queuefs.backend import Tick
+from queuefs.backend import Overdue, Tick
 from queuefs.clock import ClockMark
-from queuefs.message import MessageId, QueueId
+from queuefs.message import MessageId, QueueId, Ref
+from queuefs_sqlite.naming import remove_pending
+from queuefs_sqlite.writing import Staged, make_pending
 
 if TYPE_CHECKING:
     from queuefs_sqlite.store import Store
@@ -22,40 +24,95 @@ _PURGE_BYTES = 4 << 20
 
 
 def tick(store: Store, *, now: float, limit: int) -> Tick:
-    """See `Backend.tick`."""
-    expired: list[tuple[QueueId, MessageId]] = []
-    for message, queue in store.run("expired", now, limit).fetchall():
-        store.run("nack", message)
-        if queue is not None:  # else it lies in trash, where nobody cares what state it is in
-            expired.append((QueueId(queue), MessageId(message)))
-    for queue, count in Counter(queue for queue, _ in expired).items():
-        store.ledger.add(queue, processing=-count, pending=count)
+    """See `Backend.tick`. What lies in trash is nobody's any more, and is deleted where it is met."""
+    adopted = _adopt(store, now=now, limit=limit)
+    lapsed = _lapse(store, now=now, limit=limit)
+    ripe = _ripen(store, now=now, limit=limit)
+    overdue, has_more = _overdue(store, now=now, limit=limit)
+    forgotten = store.run("forget_keys", now, limit).rowcount
+    has_trash = _purge_all(store, limit)
+    has_more = has_more or has_trash or forgotten == limit
+    next_due = 0.0 if has_more else _next_due(store, now=now)
+    return Tick(overdue=overdue, lapsed=lapsed, ripe=ripe, adopted=adopted, next_due=next_due)
+
+
+def _purge_all(store: Store, limit: int) -> bool:
+    """Delete up to *limit* messages that were cleared; return whether there are more."""
     for box in store.read_trash():
         limit -= purge(store, box, at_most=limit)
         if limit <= 0:
             break
-    next_lease = store.value("next_lease")
-    next_due = None if next_lease is None else max(0.0, next_lease - now)
-    if store.read_trash():
-        next_due = 0.0
-    return Tick(expired=expired, adopted=(), next_due=next_due)
+    return bool(store.read_trash())
 
 
-def adopt(store: Store) -> None:
-    """Publish what a dead daemon had staged, and drop what is known to be in part."""
-    published = dropped = 0
-    for message, partial, size, chunks, queue in store.run("left_staged", 0).fetchall():
-        if partial or queue is None:
+def _next_due(store: Store, *, now: float) -> float | None:
+    if store.first("left_staged", store.inherited, 1) is not None:
+        return 0.0
+    times = (store.value("next_lease", now), store.value("next_delay"), store.value("next_lapse"))
+    return min((max(0.0, time - now) for time in times if time is not None), default=None)
+
+
+def _lapse(store: Store, *, now: float, limit: int) -> list[tuple[QueueId, MessageId]]:
+    lapsed = []
+    for message, queue, chunks, state, size in store.run("lapsed", now, limit).fetchall():
+        if queue is None:
             store.delete(message, chunks=chunks)
-            dropped += 1
         else:
-            store.run("publish", message)
-            published += 1
-        if queue is not None:
-            whole = int(not partial)
-            store.ledger.add(queue, staged=-1, pending=whole, unacked_bytes=size * whole)
-    if published or dropped:
-        log.info("messages of an earlier daemon found", published=published, dropped=dropped)
+            remove_pending(store, queue, message, state=state, size=size, chunks=chunks)
+            lapsed.append((QueueId(queue), MessageId(message)))
+    return lapsed
+
+
+def _ripen(store: Store, *, now: float, limit: int) -> list[QueueId]:
+    ripe: Counter[QueueId] = Counter()
+    for message, queue, chunks in store.run("all_due", now, limit).fetchall():
+        if queue is None:
+            store.delete(message, chunks=chunks)
+        else:
+            store.run("ripen", message)
+            ripe[QueueId(queue)] += 1
+    for number, count in ripe.items():
+        store.ledger.change(number).delayed -= count
+    store.ripe_told |= store.ripe
+    return sorted(store.ripe | ripe.keys())
+
+
+def _overdue(store: Store, *, now: float, limit: int) -> tuple[list[Overdue], bool]:
+    """Return whose lease is over, and whether there are more of them."""
+    overdue = []
+    rows = store.run("overdue", now, limit + 1).fetchall()
+    for message, queue, claims, attempt, cancelled, chunks in rows[:limit]:
+        if queue is None:
+            store.delete(message, chunks=chunks)
+        else:
+            receipt = Ref(MessageId(message), claims)
+            overdue.append(Overdue(queue=QueueId(queue), receipt=receipt, attempt=attempt, cancelled=bool(cancelled)))
+    return overdue, len(rows) > limit
+
+
+def _adopt(store: Store, *, now: float, limit: int) -> list[tuple[QueueId, MessageId]]:
+    """Publish what a dead daemon had staged, and drop what is known to be in part."""
+    adopted = []
+    rows = store.run("left_staged", store.inherited, limit).fetchall()
+    for number, partial, size, chunks, delay, ttl, key, queue in rows:
+        message = MessageId(number)
+        if partial or queue is None:
+            drop_staged(store, message, size=size, chunks=chunks, queue=queue)
+            continue
+        row = Staged(size=size, crc=0, chunks=chunks, delay=delay, ttl=ttl, key=key)
+        if make_pending(store, queue, message, row, now=now, window=0.0) == message:
+            adopted.append((QueueId(queue), message))
+    if rows:
+        log.info("messages of an earlier daemon found", published=len(adopted), dropped=len(rows) - len(adopted))
+    return adopted
+
+
+def skip_ids(store: Store) -> None:
+    """Let no id be given again that an earlier daemon may have given, also if this file is an older copy."""
+    if store.ids.mark > store.ledger.last_id:
+        store.run("forget_ids")
+        store.run("skip_ids", store.ids.mark)
+        store.ledger.last_id = store.ids.mark
 
 
 def drop_unknown(store: Store, known_id: int) -> None:
@@ -63,10 +120,17 @@ def drop_unknown(store: Store, known_id: int) -> None:
 
     Nobody was told these ids, so nobody could ever publish or discard them.
     """
-    for message, _partial, _size, chunks, queue in store.run("left_staged", known_id).fetchall():
-        store.delete(message, chunks=chunks)
-        if queue is not None:
-            store.ledger.add(queue, staged=-1)
+    for message, size, chunks, queue in store.run("staged_after", known_id).fetchall():
+        drop_staged(store, message, size=size, chunks=chunks, queue=queue)
+
+
+def drop_staged(store: Store, message: int, *, size: int, chunks: int, queue: int | None) -> None:
+    """Delete a staged message."""
+    store.delete(message, chunks=chunks)
+    if queue is not None:
+        account = store.ledger.change(QueueId(queue))
+        account.staged -= 1
+        account.staged_bytes -= size
 
 
 def purge_some(store: Store) -> None:

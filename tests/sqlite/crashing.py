@@ -10,7 +10,7 @@ import sys
 
 import trio
 
-from queuefs.message import ROOT, Owner, QueueId
+from queuefs.message import ROOT, Draft, Owner, QueueId, Room
 from queuefs.registry import open_backend
 
 NOW = 1000.0
@@ -32,17 +32,19 @@ async def main(url: str) -> None:
         async def produce(number: int) -> None:
             while True:
                 say("staging", number)
-                message = await backend.stage(queue, b"first", partial=True, priority=number % 3, now=NOW)
+                message = await backend.stage(
+                    queue, b"first", draft=Draft(priority=number % 3), room=Room(), partial=True, now=NOW
+                )
                 say("partial", message)
-                await backend.append(queue, message, b"second" * number, offset=5, partial=False)
+                await backend.append(queue, message, b"second" * number, offset=5, partial=False, room=Room())
                 say("staged", message)
                 if number != 3:  # 3 leaves its messages staged
-                    await backend.publish(queue, message)
+                    await backend.publish(queue, message, now=NOW, window=0.0)
                     say("published", message)
 
         async def consume(queue: QueueId) -> None:
             while True:
-                for message in await backend.claim(queue, count=3, lease=600.0, now=NOW):
+                for message in await backend.claim(queue, count=3, lease=600.0, lifo=False, now=NOW):
                     say("claimed", message.id)
                     await backend.ack(queue, [message.receipt])
                     say("acked", message.id)

@@ -8,7 +8,8 @@ import pytest
 
 from queuefs.backend import Settled
 from queuefs.errors import StoreFull
-from tests.sqlite.steps import new_queue, opened, put, stage, take
+from queuefs.message import Verdict
+from tests.sqlite.steps import NOW, new_queue, opened, put, stage, staging, take
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,7 +57,7 @@ async def test_what_is_stored_can_be_claimed_and_settled(mount_disk: Callable[[i
             (message,) = await take(backend, queue)
             assert message.data == PAYLOAD
             if number % 2:
-                assert await backend.nack(queue, [message.receipt]) == [Settled.DONE]
+                assert await backend.nack(queue, [Verdict(ref=message.receipt)], now=NOW) == [Settled.DONE]
                 (message,) = await take(backend, queue)
             assert await backend.ack(queue, [message.receipt]) == [Settled.DONE]
         assert (await backend.counts(queue)).unacked == 0
@@ -86,10 +87,8 @@ async def test_in_a_batch_only_the_guilty_fail(mount_disk: Callable[[int], Path]
     async with opened(f"sqlite://{disk}/queue.db") as backend:
         queue = await new_queue(backend)
         await put(backend, queue, b"old")
-        answers = [
-            backend.stage(queue, data, partial=False, priority=0, now=1.0) for data in (b"small", bytes(SIZE), b"more")
-        ]
-        claim = backend.claim(queue, count=1, lease=1.0, now=1.0)
+        answers = [staging(backend, queue, data) for data in (b"small", bytes(SIZE), b"more")]
+        claim = backend.claim(queue, count=1, lease=1.0, lifo=False, now=1.0)
         assert await answers[0]
         with pytest.raises(StoreFull):
             await answers[1]
@@ -110,6 +109,7 @@ async def test_a_store_on_a_full_disk_can_be_opened_again(mount_disk: Callable[[
     logs.expect("disk full: the reserve is given up", count=2)  # by each of the two daemons
     logs.expect("little room on the disk")
     async with opened(url) as backend:
+        assert (await backend.tick(now=NOW, limit=9)).adopted == [(queue, staged)]
         messages = await take(backend, queue, count + 1)
         assert len(messages) == count + 1
         assert messages[0].id == staged

@@ -12,6 +12,7 @@ import pytest
 from queuefs.errors import StoreInUse, StoreUnusable
 from queuefs.message import ROOT, Owner
 from queuefs.registry import open_backend
+from tests.sqlite.steps import put
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,8 +32,7 @@ async def make(url: str) -> None:
     async with open_backend(url) as backend:
         queue = await backend.create_queue(ROOT, "jobs", owner=OWNER, now=1.0)
         for _ in range(20):
-            message = await backend.stage(queue.id, bytes(5000), partial=False, priority=0, now=1.0)
-            await backend.publish(queue.id, message)
+            await put(backend, queue.id, bytes(5000))
 
 
 # URLs ---------------------------------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ async def test_another_applications_database_is_refused_and_left_alone(url: str,
 async def test_a_newer_version_is_refused(url: str, path: Path) -> None:
     await make(url)
     change(path, "PRAGMA user_version = 7")
-    assert "was made by a newer QueueFS (its version is 7, the newest known here 1)" in await refusal(url)
+    assert "was made by a newer QueueFS (its version is 7, the newest known here 2)" in await refusal(url)
 
 
 @pytest.mark.parametrize(
