@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 import trio
 
+from queuefs.backend import Settled
 from queuefs.errors import MessageNotFound
 from queuefs.lifecycle import State
-from queuefs.message import ROOT, Message, MessageId, Owner, QueueId
+from queuefs.message import ROOT, Draft, Message, MessageId, Owner, QueueId, Ref, Room, Verdict
 from queuefs.registry import open_backend
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Iterable, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from queuefs.backend import Backend, Traits
@@ -24,7 +25,17 @@ START = 2.0**30
 #: The lease that a test takes when it does not matter, seconds.
 LEASE = 32.0
 
+#: Seconds that no test lives to see the end of; for delays, windows and times to live on any clock.
+FOREVER = 2.0**20
+
+#: Seconds that are over at a server's next look at its clock, and by a test's own at `LATER`.
+BRIEF = 2.0**-20
+LATER = START + 1
+
 OWNER = Owner(uid=1000, gid=100, mode=0o750)
+
+#: No limit.
+ANY = Room()
 
 
 class Contract:
@@ -51,6 +62,21 @@ class Contract:
         """Let the last sign of life of *backend* be *seconds* old; each back end that is shared overrides this.
 
         All others that have the store open have been heard of all the time, so that they may take this one for dead.
+        """
+        raise NotImplementedError
+
+    def restore_older_copy(self, url: str) -> AbstractAsyncContextManager[None]:
+        """Copy all that the store keeps of itself now, and put the copy back at the end.
+
+        Each back end that is durable overrides this. The store is closed at both moments, but where it is shared: there
+        daemons have it open, as a server may be restored under them.
+        """
+        raise NotImplementedError
+
+    async def interrupt(self, backend: Backend, url: str) -> None:
+        """Let *backend* lose sight of what others do, once; each back end that is shared overrides this.
+
+        As when the connection breaks over which it listens: what they do next may be missed.
         """
         raise NotImplementedError
 
@@ -113,24 +139,54 @@ async def new_queue(backend: Backend, name: str, *, parent: QueueId = ROOT) -> Q
 
 
 async def stage(
-    backend: Backend, queue: QueueId, data: bytes = b"x", *, priority: int = 0, partial: bool = False
+    backend: Backend,
+    queue: QueueId,
+    data: bytes = b"x",
+    *,
+    priority: int = 0,
+    draft: Draft | None = None,
+    room: Room = ANY,
+    partial: bool = False,
 ) -> MessageId:
-    """Stage a message."""
-    return await backend.stage(queue, data, partial=partial, priority=priority, now=START)
+    """Stage a message of *priority*, or with all that *draft* asks for."""
+    draft = draft or Draft(priority=priority)
+    return await backend.stage(queue, data, draft=draft, room=room, partial=partial, now=START)
 
 
-async def put(backend: Backend, queue: QueueId, data: bytes = b"x", *, priority: int = 0) -> MessageId:
-    """Stage and publish a message."""
-    message = await stage(backend, queue, data, priority=priority)
-    await backend.publish(queue, message)
+async def publish(
+    backend: Backend, queue: QueueId, message: MessageId, *, now: float = START, window: float = 0.0
+) -> MessageId:
+    """Publish a message, and return its id or that of the one to which it gives way."""
+    return await backend.publish(queue, message, now=now, window=window)
+
+
+async def put(
+    backend: Backend,
+    queue: QueueId,
+    data: bytes = b"x",
+    *,
+    priority: int = 0,
+    draft: Draft | None = None,
+    now: float = START,
+    window: float = 0.0,
+) -> MessageId:
+    """Stage and publish a message, which must not give way to another."""
+    message = await stage(backend, queue, data, priority=priority, draft=draft)
+    assert await publish(backend, queue, message, now=now, window=window) == message
     return message
 
 
 async def take(
-    backend: Backend, queue: QueueId, count: int = 1, *, lease: float = LEASE, now: float = START
+    backend: Backend,
+    queue: QueueId,
+    count: int = 1,
+    *,
+    lease: float = LEASE,
+    lifo: bool = False,
+    now: float = START,
 ) -> Sequence[Message]:
     """Claim messages."""
-    return await backend.claim(queue, count=count, lease=lease, now=now)
+    return await backend.claim(queue, count=count, lease=lease, lifo=lifo, now=now)
 
 
 async def take_one(backend: Backend, queue: QueueId, *, lease: float = LEASE, now: float = START) -> Message:
@@ -139,31 +195,71 @@ async def take_one(backend: Backend, queue: QueueId, *, lease: float = LEASE, no
     return message
 
 
-async def lose(backend: Backend, queue: QueueId) -> Message:
-    """Claim one message and let its lease end; works on every clock, for a lease of no length is over at once."""
-    message = await take_one(backend, queue, lease=0.0)
-    assert list((await backend.tick(now=START, limit=100)).expired) == [(queue, message.id)]
+async def peek(
+    backend: Backend, queue: QueueId, count: int = 1, *, lifo: bool = False, now: float = START
+) -> Sequence[Message]:
+    """Look at the first messages."""
+    return await backend.peek(queue, count=count, lifo=lifo, now=now)
+
+
+async def nack(
+    backend: Backend, queue: QueueId, refs: Iterable[Ref], *, delay: float = 0.0, now: float = START
+) -> Sequence[Settled]:
+    """Give messages back."""
+    return await backend.nack(queue, [Verdict(ref=ref, delay=delay) for ref in refs], now=now)
+
+
+async def bury(backend: Backend, queue: QueueId, message: Message, *, reason: str | None = None) -> None:
+    """Set a claimed message aside as dead."""
+    verdict = Verdict(ref=message.receipt, dead=True, reason=reason)
+    assert list(await backend.nack(queue, [verdict], now=START)) == [Settled.DONE]
+
+
+async def put_dead(backend: Backend, queue: QueueId, data: bytes = b"x", *, draft: Draft | None = None) -> Message:
+    """Bring a message to the dead, as its only attempt; nothing else may be there to claim."""
+    await put(backend, queue, data, draft=draft)
+    message = await take_one(backend, queue)
+    await bury(backend, queue, message)
     return message
 
 
+async def overdue(backend: Backend, *, now: float = START) -> list[tuple[QueueId, Ref]]:
+    """Return whose lease is over, as a tick reports it."""
+    return [(each.queue, each.receipt) for each in (await backend.tick(now=now, limit=100)).overdue]
+
+
+async def lose(backend: Backend, queue: QueueId) -> Message:
+    """Claim one message and let its lease end; works on every clock, for a lease of no length is over at once."""
+    message = await take_one(backend, queue, lease=0.0)
+    assert await overdue(backend) == [(queue, message.receipt)]
+    assert list(await backend.expire(queue, [Verdict(ref=message.receipt)], now=START)) == [Settled.DONE]
+    return message
+
+
+def ids(messages: Iterable[Message]) -> list[MessageId]:
+    """Return the ids of *messages*."""
+    return [message.id for message in messages]
+
+
 async def pending(backend: Backend, queue: QueueId) -> list[MessageId]:
-    """Return the ids of the pending messages, in the order in which they will be handed out."""
+    """Return the ids of the pending messages by priority and id, whether or not they can be handed out now."""
     return [message.id for message in await backend.snapshot(queue) if message.state is State.PENDING]
 
 
 async def find(backend: Backend, queue: QueueId, message: MessageId) -> Message:
-    """Return one unacknowledged message as it stands."""
-    (found,) = [each for each in await backend.snapshot(queue) if each.id == message]
+    """Return one message that is pending, in processing or dead, as it stands."""
+    (found,) = await backend.find(queue, [message])
+    assert found is not None
     return found
 
 
 async def state_of(backend: Backend, queue: QueueId, message: MessageId, *, size: int) -> State:
     """Return where a message of *size* bytes stands, by what the back end shows of it."""
-    for each in await backend.snapshot(queue):
-        if each.id == message:
-            return each.state
+    (found,) = await backend.find(queue, [message])
+    if found is not None:
+        return found.state
     try:
-        await backend.append(queue, message, b"", offset=size, partial=False)
+        await backend.append(queue, message, b"", offset=size, partial=False, room=ANY)
     except MessageNotFound:
         return State.GONE
     return State.STAGED

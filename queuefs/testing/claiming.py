@@ -7,19 +7,27 @@ from typing import TYPE_CHECKING
 
 from queuefs.backend import Settled
 from queuefs.lifecycle import State
-from queuefs.message import MAX_PRIORITY, MIN_PRIORITY, Counts, MessageId, QueueId, Ref
-from queuefs.testing.base import LEASE, START, Contract, find, lose, new_queue, pending, put, stage, take, take_one
+from queuefs.message import MAX_PRIORITY, MIN_PRIORITY, Counts, QueueId, Ref
+from queuefs.testing.base import (
+    LEASE,
+    START,
+    Contract,
+    find,
+    ids,
+    lose,
+    nack,
+    new_queue,
+    peek,
+    pending,
+    publish,
+    put,
+    stage,
+    take,
+    take_one,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from queuefs.backend import Backend
-    from queuefs.message import Message
-
-
-def ids(messages: Sequence[Message]) -> list[MessageId]:
-    """Return the ids of *messages*."""
-    return [message.id for message in messages]
 
 
 class ClaimingContract(Contract):
@@ -84,7 +92,7 @@ class ClaimingContract(Contract):
         given = [(-priority, await put(backend, queue, priority=priority)) for priority in priorities]
         expected = [message for _, message in sorted(given)]
         assert ids(await backend.snapshot(queue)) == expected
-        assert ids(await backend.peek(queue, count=20)) == expected
+        assert ids(await peek(backend, queue, 20)) == expected
         assert ids(await take(backend, queue, 5)) == expected[:5]
         assert ids(await take(backend, queue, 20)) == expected[5:]
 
@@ -94,10 +102,10 @@ class ClaimingContract(Contract):
         """A message that is published late stands where its id belongs."""
         given = [await stage(backend, queue) for _ in range(6)]
         for place in (3, 5, 0):
-            await backend.publish(queue, given[place])
+            await publish(backend, queue, given[place])
         assert ids(await take(backend, queue)) == [given[0]]
         for place in (4, 1, 2):
-            await backend.publish(queue, given[place])
+            await publish(backend, queue, given[place])
         assert ids(await take(backend, queue, 9)) == given[1:]
 
     async def test_whatever_makes_a_message_pending_again_brings_it_back_to_its_place(
@@ -108,11 +116,11 @@ class ClaimingContract(Contract):
         given = [(-priority, await put(backend, queue, priority=priority)) for priority in priorities]
         expected = [message for _, message in sorted(given)]
         claimed = await take(backend, queue, 4)
-        await backend.nack(queue, [claimed[2].receipt])
+        await nack(backend, queue, [claimed[2].receipt])
         assert await pending(backend, queue) == [expected[2], *expected[4:]]
         await backend.undo(queue, [claimed[0].receipt])
         assert await pending(backend, queue) == [expected[0], expected[2], *expected[4:]]
-        await backend.nack(queue, [claimed[3].receipt, claimed[1].receipt])
+        await nack(backend, queue, [claimed[3].receipt, claimed[1].receipt])
         assert await pending(backend, queue) == expected
         await lose(backend, queue)
         assert await pending(backend, queue) == expected
@@ -135,7 +143,7 @@ class ClaimingContract(Contract):
         """Attempt and claims stay, and the next claim counts on."""
         await put(backend, queue)
         first = await take_one(backend, queue)
-        await backend.nack(queue, [first.receipt])
+        await nack(backend, queue, [first.receipt])
         pending_again = await find(backend, queue, first.id)
         assert (pending_again.state, pending_again.attempt, pending_again.claims) == (State.PENDING, 1, 1)
         second = await lose(backend, queue)
@@ -149,12 +157,12 @@ class ClaimingContract(Contract):
     async def test_a_returned_message_stays_as_it_was(self, backend: Backend, queue: QueueId) -> None:
         """It is a value, not the back end's own object: nothing that follows shows in it."""
         await put(backend, queue, b"abc")
-        (peeked,) = await backend.peek(queue, count=1)
+        (peeked,) = await peek(backend, queue, 1)
         (shown,) = await backend.snapshot(queue)
         claimed = await take_one(backend, queue)
         until = claimed.lease_until
         await backend.extend(queue, [claimed.receipt], lease=10 * LEASE, now=START)
-        await backend.nack(queue, [claimed.receipt])
+        await nack(backend, queue, [claimed.receipt])
         assert (peeked.state, peeked.attempt, peeked.data) == (State.PENDING, 0, b"abc")
         assert (shown.state, shown.attempt, shown.data) == (State.PENDING, 0, None)
         assert (claimed.state, claimed.attempt, claimed.lease_until) == (State.PROCESSING, 1, until)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from queuefs.lifecycle import State
-from queuefs.message import ROOT, Counts, Owner, QueueId
+from queuefs.message import ROOT, Counts, Owner, QueueId, Ref, Verdict
 from queuefs.testing.base import (
+    ANY,
     LEASE,
     OWNER,
     START,
@@ -19,7 +20,10 @@ from queuefs.testing.base import (
     find,
     lose,
     new_queue,
+    overdue,
+    peek,
     pending,
+    publish,
     put,
     stage,
     state_of,
@@ -79,10 +83,9 @@ class DurableContract(Contract):
             assert list(await backend.payloads(queue, [message.id for message in before])) == payloads
             assert await backend.counts(queue) == Counts(pending=3, processing=1)
             assert await backend.unacked_bytes(queue) == size
-            assert list((await backend.tick(now=START + LEASE / 2, limit=10)).expired) == []
+            assert await overdue(backend, now=START + LEASE / 2) == []
             if not backend.traits.server_time:
-                tick = await backend.tick(now=START + LEASE, limit=10)
-                assert list(tick.expired) == [(queue, claimed.id)]
+                assert await overdue(backend, now=START + LEASE) == [(queue, claimed.receipt)]
             assert await backend.audit() == []
 
     @only_durable
@@ -116,11 +119,11 @@ class DurableContract(Contract):
             await put(backend, queue)
             partial = await stage(backend, queue, b"partial", partial=True)
             lifted = await stage(backend, queue, b"", partial=True)
-            await backend.append(queue, lifted, b"lifted", offset=0, partial=False)
+            await backend.append(queue, lifted, b"lifted", offset=0, partial=False, room=ANY)
             marked = await stage(backend, queue, b"mark")
-            await backend.append(queue, marked, b"ed", offset=4, partial=True)
+            await backend.append(queue, marked, b"ed", offset=4, partial=True, room=ANY)
         async with self.open_store(url) as backend:
-            messages = list(await backend.peek(queue, count=9))
+            messages = list(await peek(backend, queue, 9))
             assert [message.data for message in messages] == [b"whole", b"x", b"lifted"]
             assert (messages[0].id, messages[0].attempt) == (whole, 0)
             assert await backend.counts(queue) == Counts(pending=3, processing=0)
@@ -155,7 +158,7 @@ class SharedContract(Contract):
             await self.age(backend, url, seconds=DEAD_AFTER - 5)
             assert list((await other.tick(now=START, limit=10)).adopted) == []
             assert await other.counts(queue) == Counts(pending=0, processing=0)
-        await backend.publish(queue, message)
+        await publish(backend, queue, message)
         assert await pending(backend, queue) == [message]
 
     @only_shared
@@ -176,8 +179,8 @@ class SharedContract(Contract):
             assert await state_of(other, queue, partial, size=7) is State.GONE
             assert list((await other.tick(now=START, limit=10)).adopted) == []
         # it was taken for dead and is not: what it does now finds its stages gone, and does no harm
-        await backend.publish(queue, whole)
-        await backend.publish(queue, partial)
+        await publish(backend, queue, whole)
+        await publish(backend, queue, partial)
         assert await pending(backend, queue) == [whole, later]
 
     @only_shared
@@ -188,16 +191,17 @@ class SharedContract(Contract):
             await self.age(backend, url, seconds=DEAD_AFTER + 1)
             await backend.tick(now=START, limit=10)
             assert list((await other.tick(now=START, limit=10)).adopted) == []
-            await backend.publish(queue, message)
+            await publish(backend, queue, message)
             assert await pending(other, queue) == [message]
 
     @only_shared
-    async def test_one_daemons_tick_ends_anothers_leases(self, backend: Backend, queue: QueueId, url: str) -> None:
+    async def test_one_daemon_ends_anothers_leases(self, backend: Backend, queue: QueueId, url: str) -> None:
         """Leases belong to the store, not to the daemon that gave them."""
         message = await put(backend, queue)
         await take(backend, queue, lease=0.0)
         async with self.open_store(url) as other:
-            assert list((await other.tick(now=START, limit=10)).expired) == [(queue, message)]
+            assert await overdue(other) == [(queue, Ref(message, 1))]
+            await other.expire(queue, [Verdict(ref=Ref(message, 1))], now=START)
         assert await backend.counts(queue) == Counts(pending=1, processing=0)
 
     @only_shared

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from queuefs.lifecycle import State
-from queuefs.message import MAX_MESSAGE_ID, Counts, MessageId, QueueId
-from queuefs.testing.base import Contract, new_queue, put, stage, take, take_one
+from queuefs.message import MAX_MESSAGE_ID, Counts, Draft, MessageId, QueueId
+from queuefs.testing.base import ANY, START, Contract, nack, new_queue, peek, publish, put, stage, take, take_one
 
 if TYPE_CHECKING:
     from queuefs.backend import Backend
@@ -32,9 +32,9 @@ class LookingContract(Contract):
         """It returns the first *count* pending messages with their payloads, in order."""
         for data, priority in [(b"c", 0), (b"a", 9), (b"d", 0), (b"b", 3)]:
             await put(backend, queue, data, priority=priority)
-        assert [message.data for message in await backend.peek(queue, count=1)] == [b"a"]
-        assert [message.data for message in await backend.peek(queue, count=3)] == [b"a", b"b", b"c"]
-        peeked = await backend.peek(queue, count=9)
+        assert [message.data for message in await peek(backend, queue, 1)] == [b"a"]
+        assert [message.data for message in await peek(backend, queue, 3)] == [b"a", b"b", b"c"]
+        peeked = await peek(backend, queue, 9)
         assert [message.data for message in peeked] == [b"a", b"b", b"c", b"d"]
         assert {(message.state, message.attempt, message.lease_until) for message in peeked} == {
             (State.PENDING, 0, None)
@@ -46,9 +46,9 @@ class LookingContract(Contract):
         for data in (b"a", b"b"):
             await put(backend, queue, data)
         await take(backend, queue)
-        assert [message.data for message in await backend.peek(queue, count=5)] == [b"b"]
+        assert [message.data for message in await peek(backend, queue, 5)] == [b"b"]
         await take(backend, queue)
-        assert list(await backend.peek(queue, count=1)) == []
+        assert list(await peek(backend, queue, 1)) == []
 
     async def test_bytes_are_those_of_pending_and_processing(self, backend: Backend, queue: QueueId) -> None:
         """The sum follows every step; staged bytes are not in it."""
@@ -58,10 +58,10 @@ class LookingContract(Contract):
         assert await backend.unacked_bytes(queue) == 3210
         first, second = await take(backend, queue, 2)
         assert await backend.unacked_bytes(queue) == 3210
-        await backend.nack(queue, [first.receipt])
+        await nack(backend, queue, [first.receipt])
         await backend.ack(queue, [second.receipt])
         assert await backend.unacked_bytes(queue) == 3200
-        await backend.publish(queue, staged)
+        await publish(backend, queue, staged)
         assert await backend.unacked_bytes(queue) == 43_200
         await backend.clear(queue)
         assert await backend.unacked_bytes(queue) == 0
@@ -74,14 +74,17 @@ class LookingContract(Contract):
                 await put(backend, number, b"abc", priority=priority)
         claimed = await take(backend, queue, 2)
         await stage(backend, queue)
-        peeked = await backend.peek(queue, count=1)
+        peeked = await peek(backend, queue, 1)
         assert list(await backend.snapshot(queue)) == [replace(each, data=None) for each in (*claimed, *peeked)]
 
     async def test_a_snapshot_can_be_large(self, backend: Backend, queue: QueueId) -> None:
         """Thousands of messages are shown whole and in order, and so are their payloads."""
-        answers = [backend.stage(queue, b"%d" % n, partial=False, priority=n % 3, now=n) for n in range(3000)]
+        answers = [
+            backend.stage(queue, b"%d" % n, draft=Draft(priority=n % 3), room=ANY, partial=False, now=START)
+            for n in range(3000)
+        ]
         given = [await answer for answer in answers]
-        for done in [backend.publish(queue, message) for message in given]:
+        for done in [backend.publish(queue, message, now=START, window=0) for message in given]:
             await done
         order = sorted(range(3000), key=lambda n: (-(n % 3), n))
         messages = [message.id for message in await backend.snapshot(queue)]
@@ -107,7 +110,7 @@ class LookingContract(Contract):
         await put(backend, queue, b"b")
         await take(backend, queue)
         for _ in range(3):
-            await backend.peek(queue, count=2)
+            await peek(backend, queue, 2)
             await backend.payloads(queue, [message])
             await backend.snapshot(queue)
             await backend.unacked_bytes(queue)

@@ -5,18 +5,18 @@ Ids and numbers may differ from store to store; both sides are compared by the o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import trio
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, multiple, rule, run_state_machine_as_test
+from hypothesis.stateful import Bundle, initialize, multiple, rule, run_state_machine_as_test
 
-from queuefs.errors import QueueFSError
-from queuefs.message import ROOT, Message, MessageId, QueueId, Ref
+from queuefs.message import ROOT, Draft, MessageId, QueueId, Ref, Room, Verdict
 from queuefs.registry import open_backend
 from queuefs.testing.base import OWNER, START, Contract
+from queuefs.testing.comparing import Comparison, Side
 from queuefs.testing.settling import VERBS
 
 if TYPE_CHECKING:
@@ -34,33 +34,18 @@ PROFILE = hypothesis.settings(
     suppress_health_check=list(hypothesis.HealthCheck),
 )
 
-#: Leases that a test can tell apart where the server's clock counts, seconds: over at once, or never.
-SERVER_TIME_LEASES = {0.0: 0.0, 1.0: 1e6, 4.0: 1e6, 16.0: 1e6}
+#: Seconds that a lease, a delay, a time to live or a window may last. Where the server's clock counts, a test can tell
+#: but two of them apart: over at once, or never.
+SECONDS = [0.0, 1.0, 4.0, 16.0]
+
+#: Verbs that name messages, whoever holds them.
+NAMING = ["pause", "resume", "cancel", "retry", "drop"]
+
+#: What a queue may hold; mostly all there is.
+ROOMS = [Room(), Room(), Room(), Room(messages=3), Room(bytes=6)]
 
 
-@dataclass
-class Side:
-    """One of the two stores, and what each of the machine's numbers is called in it."""
-
-    backend: Backend
-    queues: list[QueueId] = field(default_factory=list)
-    messages: list[MessageId] = field(default_factory=list)
-
-    def plain(self, answer: object, *, times: bool) -> Any:
-        """Return *answer* with this store's numbers replaced by the machine's."""
-        match answer:
-            case Message():
-                lease_until = answer.lease_until if times or answer.lease_until is None else 0.0
-                number = MessageId(self.messages.index(answer.id))
-                enqueued_at = answer.enqueued_at if times else 0.0
-                return replace(answer, id=number, enqueued_at=enqueued_at, lease_until=lease_until)
-            case list() | tuple():
-                return [self.plain(each, times=times) for each in answer]
-            case _:
-                return answer
-
-
-class SameAsMemory(RuleBasedStateMachine):
+class SameAsMemory(Comparison):
     """Makes each call on both stores and compares the answers, and then all that can be seen."""
 
     queues = Bundle("queues")
@@ -68,58 +53,16 @@ class SameAsMemory(RuleBasedStateMachine):
     #: Messages that have been claimed at least once: what settling mostly is about.
     claimed = Bundle("claimed")
     names = st.sampled_from(["a_b", "aXb", "a"])
-    leases = st.sampled_from(sorted(SERVER_TIME_LEASES))
-
-    def __init__(self, backend: Backend, memory: Backend) -> None:
-        """Compare *backend* with *memory*; runs in a thread of the trio run that both belong to."""
-        super().__init__()
-        self._sides = [Side(memory), Side(backend)]
-        self._own_time = not backend.traits.server_time
-        self._alone = not backend.traits.shared
-        self._now = START
-        #: The queue each message was staged in, and how many bytes it has got.
-        self._home: list[int] = []
-        self._sizes: list[int] = []
-
-    # How it is compared -----------------------------------------------------------------------------------------------
-
-    def both(self, call: Callable[[Side], Awaitable[object]]) -> object:
-        """Make a call on both sides and return the answer, which must be the same."""
-
-        async def make() -> list[object]:
-            answers = [await self._answer(side, call) for side in self._sides]
-            views = [await self._view(side) for side in self._sides]
-            assert answers[0] == answers[1], "the answers differ (memory's first)"
-            assert views[0] == views[1], "what can be seen afterwards differs (memory's first)"
-            return answers
-
-        return trio.from_thread.run(make)[0]
-
-    async def _answer(self, side: Side, call: Callable[[Side], Awaitable[object]]) -> object:
-        try:
-            return side.plain(await call(side), times=self._own_time)
-        except QueueFSError as error:
-            return type(error)
-
-    async def _view(self, side: Side) -> object:
-        """Return all that can be seen of every queue."""
-        calls: list[Awaitable[object]] = []
-        for queue in side.queues:
-            calls += [look(queue) for look in (side.backend.counts, side.backend.unacked_bytes, side.backend.snapshot)]
-            calls += [_tree(side, queue)]
-        return [await self._answer(side, lambda _, made=call: made) for call in calls]  # type: ignore[misc]
-
-    def _made(self, call: Callable[[Side], Awaitable[int]], ids: Callable[[Side], list[Any]]) -> int | None:
-        """Make a call that returns a new number; return the machine's for it, None if both sides refused."""
-
-        async def note(side: Side) -> int:
-            number = await call(side)
-            assert number not in ids(side), f"{number} was given before"
-            ids(side).append(number)
-            return len(ids(side)) - 1
-
-        answer = self.both(note)
-        return answer if isinstance(answer, int) else None
+    some_seconds = st.sampled_from(SECONDS)
+    drafts = st.builds(
+        Draft,
+        priority=st.sampled_from([0, 0, 0, 1, -1]),
+        delay=st.sampled_from([0.0, 0.0, *SECONDS]),
+        ttl=st.sampled_from([0.0, 0.0, *SECONDS[2:]]),
+        key=st.sampled_from([None, None, "a", "b"]),
+        extra=st.sampled_from([b"", b"\0\xff"]),
+    )
+    rooms = st.sampled_from(ROOMS)
 
     # Queues -----------------------------------------------------------------------------------------------------------
 
@@ -128,18 +71,18 @@ class SameAsMemory(RuleBasedStateMachine):
         """Start below a queue of its own: the stores stay open from one example to the next."""
 
         async def free_name() -> str:
-            taken = {queue.name for side in self._sides for queue in await side.backend.children(ROOT)}
+            taken = {queue.name for side in self.sides for queue in await side.backend.children(ROOT)}
             return next(name for name in map("example {}".format, range(len(taken) + 1)) if name not in taken)
 
         name = trio.from_thread.run(free_name)
-        number = self._made(lambda side: _create(side, ROOT, name), lambda side: side.queues)
+        number = self.made(lambda side: _create(side, ROOT, name), lambda side: side.queues)
         assert number is not None
         return number
 
     @rule(target=queues, parent=queues, name=names)
     def create_queue(self, parent: int, name: str) -> Any:
         """Make a child."""
-        number = self._made(lambda side: _create(side, side.queues[parent], name), lambda side: side.queues)
+        number = self.made(lambda side: _create(side, side.queues[parent], name), lambda side: side.queues)
         return multiple() if number is None else number
 
     @rule(queue=queues)
@@ -154,20 +97,24 @@ class SameAsMemory(RuleBasedStateMachine):
         if queue:
             self.both(lambda s: s.backend.rename_queue(s.queues[queue], parent=s.queues[parent], name=name))
 
+    @rule(queue=queues, config=st.sampled_from([b"", b"a", b"\0\xff"]), expected=st.sampled_from([b"", b"", b"a"]))
+    def set_config(self, queue: int, config: bytes, expected: bytes) -> None:
+        """Change a config, or not."""
+        self.both(lambda side: side.backend.set_config(side.queues[queue], config, expected=expected))
+
+    def _window(self, queue: int) -> float:
+        """Return the window of the keys of a queue, which is always the same."""
+        return self.seconds(8.0 * (queue % 2))
+
     # Writing ----------------------------------------------------------------------------------------------------------
 
-    @rule(
-        target=messages,
-        queue=queues,
-        data=st.binary(max_size=5),
-        priority=st.sampled_from([0, 0, 0, 1, -1]),
-        partial=st.booleans(),
-    )
-    def stage(self, queue: int, data: bytes, priority: int, partial: bool) -> Any:  # noqa: FBT001 - hypothesis calls it
-        """Begin a message."""
-        number = self._made(
+    @rule(target=messages, queue=queues, data=st.binary(max_size=5), draft=drafts, room=rooms, partial=st.booleans())
+    def stage(self, queue: int, data: bytes, draft: Draft, room: Room, partial: bool) -> Any:  # noqa: FBT001 - hypothesis calls it
+        """Begin a message, if there is room."""
+        draft = replace(draft, delay=self.seconds(draft.delay), ttl=self.seconds(draft.ttl))
+        number = self.made(
             lambda side: side.backend.stage(
-                side.queues[queue], data, partial=partial, priority=priority, now=self._now
+                side.queues[queue], data, draft=draft, room=room, partial=partial, now=self.now
             ),
             lambda side: side.messages,
         )
@@ -177,16 +124,22 @@ class SameAsMemory(RuleBasedStateMachine):
         self._sizes.append(len(data))
         return number
 
-    @rule(target=messages, queue=queues, data=st.binary(max_size=5), priority=st.sampled_from([0, 0, 0, 1, -1]))
-    def put(self, queue: int, data: bytes, priority: int) -> Any:
+    @rule(target=messages, queue=queues, data=st.binary(max_size=5), draft=drafts)
+    def put(self, queue: int, data: bytes, draft: Draft) -> Any:
         """Begin a message and publish it: most have to be published for the rest to have something to do."""
-        number = self.stage(queue, data, priority, partial=False)
+        number = self.stage(queue, data, draft, Room(), partial=False)
         if isinstance(number, int):
-            self.both(lambda side: side.backend.publish(side.queues[queue], side.messages[number]))
+            self.publish(number)
         return number
 
-    @rule(message=messages, data=st.binary(max_size=5), off=st.sampled_from([0, 0, 0, 1, -1]), partial=st.booleans())
-    def append(self, message: int, data: bytes, off: int, partial: bool) -> None:  # noqa: FBT001 - as above
+    @rule(
+        message=messages,
+        data=st.binary(max_size=5),
+        off=st.sampled_from([0, 0, 0, 1, -1]),
+        room=rooms,
+        partial=st.booleans(),
+    )
+    def append(self, message: int, data: bytes, off: int, room: Room, partial: bool) -> None:  # noqa: FBT001 - as above
         """Add to a message, at the wrong place now and then."""
         answer = self.both(
             lambda side: side.backend.append(
@@ -195,6 +148,7 @@ class SameAsMemory(RuleBasedStateMachine):
                 data,
                 offset=max(0, self._sizes[message] + off),
                 partial=partial,
+                room=room,
             )
         )
         if answer is None:
@@ -203,7 +157,7 @@ class SameAsMemory(RuleBasedStateMachine):
     @rule(message=messages)
     def publish(self, message: int) -> None:
         """Publish a message, also when it was published before."""
-        self.both(lambda side: side.backend.publish(side.queues[self._home[message]], side.messages[message]))
+        self._publish(message, self._home[message])
 
     @rule(message=messages, queue=queues, discard=st.booleans())
     def finish_elsewhere(self, message: int, queue: int, discard: bool) -> None:  # noqa: FBT001 - as above
@@ -211,56 +165,115 @@ class SameAsMemory(RuleBasedStateMachine):
         if discard:
             self.both(lambda side: side.backend.discard(side.queues[queue], side.messages[message]))
         else:
-            self.both(lambda side: side.backend.publish(side.queues[queue], side.messages[message]))
+            self._publish(message, queue)
+
+    def _publish(self, message: int, queue: int) -> None:
+        async def call(side: Side) -> object:
+            number = side.messages[message]
+            there = await side.backend.publish(side.queues[queue], number, now=self.now, window=self._window(queue))
+            # two of a key are unacknowledged if a dead one was retried, and which one is named is not said
+            return there == number
+
+        self.both(call)
 
     @rule(message=messages)
     def discard(self, message: int) -> None:
         """Discard a message, also when it was published before."""
         self.both(lambda side: side.backend.discard(side.queues[self._home[message]], side.messages[message]))
 
+    @rule(queue=queues, key=st.sampled_from(["a", "b", "A"]))
+    def find_key(self, queue: int, key: str) -> None:
+        """Ask whether a key is in use."""
+
+        async def call(side: Side) -> object:
+            number = side.queues[queue]
+            return await side.backend.find_key(number, key, now=self.now, window=self._window(queue)) is not None
+
+        self.both(call)
+
     # Reading and settling ---------------------------------------------------------------------------------------------
 
-    @rule(target=claimed, queue=queues, count=st.integers(1, 3), lease=leases)
-    def claim(self, queue: int, count: int, lease: float) -> Any:
+    @rule(target=claimed, queue=queues, count=st.integers(1, 3), lease=some_seconds, lifo=st.booleans())
+    def claim(self, queue: int, count: int, lease: float, lifo: bool) -> Any:  # noqa: FBT001 - as above
         """Claim up to three."""
-        seconds = lease if self._own_time else SERVER_TIME_LEASES[lease]
+        seconds = self.seconds(lease)
         answer = self.both(
-            lambda side: side.backend.claim(side.queues[queue], count=count, lease=seconds, now=self._now)
+            lambda side: side.backend.claim(side.queues[queue], count=count, lease=seconds, lifo=lifo, now=self.now)
         )
         return multiple(*(message.id for message in answer)) if isinstance(answer, list) else multiple()
 
     @rule(
-        verb=st.sampled_from(VERBS),
-        queue=queues,
-        at_home=st.sampled_from([True, True, True, False]),
+        verb=st.sampled_from([*VERBS, "expire"]),
+        queue=st.one_of(st.none(), st.none(), st.none(), queues),
         refs=st.lists(
             st.tuples(st.one_of(claimed, claimed, messages), st.sampled_from([None, None, 1, 1, 2])),
             min_size=1,
             max_size=3,
         ),
-        lease=leases,
+        lease=some_seconds,
+        terms=st.builds(
+            Verdict,
+            ref=st.just(Ref(MessageId(1))),
+            delay=some_seconds,
+            dead=st.booleans(),
+            reason=st.sampled_from([None, "", "é\n"]),
+        ),
     )
     def settle(
-        self,
-        verb: str,
-        queue: int,
-        at_home: bool,  # noqa: FBT001 - as above
-        refs: Sequence[tuple[int, int | None]],
-        lease: float,
+        self, verb: str, queue: int | None, refs: Sequence[tuple[int, int | None]], lease: float, terms: Verdict
     ) -> None:
         """Settle up to three, in their queue or another, by id or by a receipt that may be stale."""
-        place = self._home[refs[0][0]] if at_home else queue
-        seconds = lease if self._own_time else SERVER_TIME_LEASES[lease]
+        place = self._home[refs[0][0]] if queue is None else queue
+        terms = replace(terms, delay=self.seconds(terms.delay))
 
-        async def call(side: Side) -> object:
+        def call(side: Side) -> Awaitable[object]:
             named = [Ref(side.messages[message], claim) for message, claim in refs]
+            verdicts = [replace(terms, ref=ref) for ref in named]
             backend, number = side.backend, side.queues[place]
-            if verb == "extend":
-                return await backend.extend(number, named, lease=seconds, now=self._now)
-            method = {"undo": backend.undo, "ack": backend.ack, "nack": backend.nack, "check": backend.check}[verb]
-            return await method(number, named)
+            match verb:
+                case "extend":
+                    return backend.extend(number, named, lease=self.seconds(lease), now=self.now)
+                case "nack":
+                    return backend.nack(number, verdicts, now=self.now)
+                case "expire":
+                    return backend.expire(number, verdicts, now=self.now)
+                case _:
+                    method = {"undo": backend.undo, "ack": backend.ack, "check": backend.check}[verb]
+                    return method(number, named)
 
         self.both(call)
+
+    @rule(
+        verb=st.sampled_from(NAMING),
+        queue=st.one_of(st.none(), st.none(), st.none(), queues),
+        named=st.lists(st.one_of(claimed, messages), min_size=1, max_size=3),
+    )
+    def name(self, verb: str, queue: int | None, named: Sequence[int]) -> None:
+        """Pause, resume, cancel, retry or drop up to three, in their queue or another."""
+        place = self._home[named[0]] if queue is None else queue
+
+        def call(side: Side) -> Awaitable[object]:
+            numbers = [side.messages[message] for message in named]
+            backend, number = side.backend, side.queues[place]
+            if verb == "retry":
+                return backend.retry(number, numbers, now=self.now)
+            methods = {
+                "pause": backend.pause,
+                "resume": backend.resume,
+                "cancel": backend.cancel,
+                "drop": backend.drop,
+            }
+            return methods[verb](number, numbers)
+
+        self.both(call)
+
+    @rule(queue=queues, drop=st.booleans())
+    def finish_the_dead(self, queue: int, drop: bool) -> None:  # noqa: FBT001 - as above
+        """Retry or drop all that are dead."""
+        if drop:
+            self.both(lambda side: side.backend.drop(side.queues[queue], None))
+        else:
+            self.both(lambda side: side.backend.retry(side.queues[queue], None, now=self.now))
 
     @rule(queue=queues)
     def clear(self, queue: int) -> None:
@@ -269,25 +282,35 @@ class SameAsMemory(RuleBasedStateMachine):
 
     # Looking and upkeep -----------------------------------------------------------------------------------------------
 
-    @rule(queue=queues, count=st.integers(1, 4))
-    def peek(self, queue: int, count: int) -> None:
+    @rule(queue=queues, count=st.integers(1, 4), lifo=st.booleans())
+    def peek(self, queue: int, count: int, lifo: bool) -> None:  # noqa: FBT001 - as above
         """Look at the first ones."""
-        self.both(lambda side: side.backend.peek(side.queues[queue], count=count))
+        self.both(lambda side: side.backend.peek(side.queues[queue], count=count, lifo=lifo, now=self.now))
 
     @rule(queue=queues, wanted=st.lists(messages, max_size=4))
     def payloads(self, queue: int, wanted: Sequence[int]) -> None:
         """Read payloads of whatever messages."""
         self.both(lambda side: side.backend.payloads(side.queues[queue], [side.messages[each] for each in wanted]))
 
+    @rule(queue=queues, wanted=st.lists(messages, max_size=4))
+    def find(self, queue: int, wanted: Sequence[int]) -> None:
+        """Look at whatever messages."""
+        self.both(lambda side: side.backend.find(side.queues[queue], [side.messages[each] for each in wanted]))
+
     @rule(seconds=st.sampled_from([0.0, 1.0, 4.0, 20.0]))
     def tick(self, seconds: float) -> None:
         """Let time pass and do what is due; without a limit, as the contract does not say which is the first."""
-        self._now += seconds
+        self.now += seconds
 
         async def call(side: Side) -> object:
-            tick = await side.backend.tick(now=self._now, limit=1000)
-            expired = sorted((side.queues.index(queue), side.messages.index(each)) for queue, each in tick.expired)
-            return expired, tick.next_due if self._own_time and self._alone else None
+            tick = await side.backend.tick(now=self.now, limit=1000)
+            overdue = sorted(
+                (side.queues.index(each.queue), side.messages.index(each.receipt.id), each.receipt.claim, each.attempt)
+                for each in tick.overdue
+            )
+            lapsed = sorted((side.queues.index(queue), side.messages.index(each)) for queue, each in tick.lapsed)
+            delayed = [(await self.answer(side, _delayed(queue))) for queue in side.queues]
+            return overdue, lapsed, delayed, tick.next_due if self.own_time and self.alone else None
 
         self.both(call)
 
@@ -295,16 +318,16 @@ class SameAsMemory(RuleBasedStateMachine):
         """Publish and read all there is; then leave no message behind for the next example's ticks to find."""
         for message in range(len(self._home)):
             self.publish(message)
-        for queue in range(len(self._sides[0].queues)):
+        for queue in range(len(self.sides[0].queues)):
             self.payloads(queue, range(len(self._home)))
 
         async def sweep(side: Side) -> None:
             for queue in side.queues:
-                calls = [side.backend.discard(queue, message) for message in side.messages]
-                for call in [*calls, side.backend.clear(queue)]:
-                    await self._answer(side, lambda _, made=call: made)  # type: ignore[misc]
+                calls: list[Awaitable[object]] = [side.backend.discard(queue, each) for each in side.messages]
+                for call in [*calls, side.backend.clear(queue), side.backend.drop(queue, None)]:
+                    await self.answer(side, lambda _, made=call: made)  # type: ignore[misc]
 
-        for side in self._sides:
+        for side in self.sides:
             trio.from_thread.run(sweep, side)
 
 
@@ -312,13 +335,11 @@ async def _create(side: Side, parent: QueueId, name: str) -> QueueId:
     return (await side.backend.create_queue(parent, name, owner=OWNER, now=START)).id
 
 
-def _tree(side: Side, queue: QueueId) -> Awaitable[object]:
-    calling = side.backend.children(queue)
+def _delayed(queue: QueueId) -> Callable[[Side], Awaitable[int]]:
+    async def count(side: Side) -> int:
+        return (await side.backend.stats(queue)).delayed
 
-    async def named() -> object:
-        return [(child.name, side.queues.index(child.id), child.owner) for child in await calling]
-
-    return named()
+    return count
 
 
 class ModelContract(Contract):

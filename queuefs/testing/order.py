@@ -13,8 +13,8 @@ import trio.testing
 from queuefs.backend import Settled
 from queuefs.errors import QueueExists, QueueNotFound
 from queuefs.lifecycle import State
-from queuefs.message import ROOT, Counts, Message, MessageId, QueueId, Ref
-from queuefs.testing.base import LEASE, OWNER, START, Contract, put, stage, take, take_one
+from queuefs.message import ROOT, Counts, Draft, Message, MessageId, QueueId, Ref, Verdict
+from queuefs.testing.base import ANY, LEASE, OWNER, START, Contract, nack, put, stage, take, take_one
 
 if TYPE_CHECKING:
     from queuefs.backend import Backend
@@ -30,7 +30,7 @@ class OrderContract(Contract):
     async def test_a_publication_counts_before_it_is_awaited(self, backend: Backend, queue: QueueId) -> None:
         """A later claim finds it done."""
         message = await stage(backend, queue)
-        published = backend.publish(queue, message)
+        published = backend.publish(queue, message, now=START, window=0)
         claimed = await take(backend, queue)
         assert [each.id for each in claimed] == [message]
         await published
@@ -40,9 +40,9 @@ class OrderContract(Contract):
         for _ in range(2):
             await put(backend, queue)
         calls = [backend.counts(queue)]
-        first = backend.claim(queue, count=1, lease=LEASE, now=START)
+        first = backend.claim(queue, count=1, lease=LEASE, lifo=False, now=START)
         calls.append(backend.counts(queue))
-        second = backend.claim(queue, count=1, lease=LEASE, now=START)
+        second = backend.claim(queue, count=1, lease=LEASE, lifo=False, now=START)
         calls.append(backend.counts(queue))
         answers = [await call for call in reversed(calls)]
         assert answers == [Counts(0, 2), Counts(1, 1), Counts(2, 0)]
@@ -52,9 +52,9 @@ class OrderContract(Contract):
     async def test_a_settled_message_is_settled_for_the_next_call(self, backend: Backend, queue: QueueId) -> None:
         """Claim, nack, claim and ack without waiting in between."""
         message = await put(backend, queue)
-        first = backend.claim(queue, count=1, lease=LEASE, now=START)
-        nacked = backend.nack(queue, [Ref(message)])
-        second = backend.claim(queue, count=1, lease=LEASE, now=START)
+        first = backend.claim(queue, count=1, lease=LEASE, lifo=False, now=START)
+        nacked = backend.nack(queue, [Verdict(ref=Ref(message))], now=START)
+        second = backend.claim(queue, count=1, lease=LEASE, lifo=False, now=START)
         acked = backend.ack(queue, [Ref(message, 1), Ref(message, 2)])
         counts = backend.counts(queue)
         assert [each.receipt for each in await first] == [Ref(message, 1)]
@@ -142,10 +142,15 @@ class _Hammer:
     async def _produce(self) -> None:
         for number in range(EACH):
             message = await self._backend.stage(
-                self._queue, b"%d" % number, partial=False, priority=self._random.randint(-1, 1), now=START
+                self._queue,
+                b"%d" % number,
+                draft=Draft(priority=self._random.randint(-1, 1)),
+                room=ANY,
+                partial=False,
+                now=START,
             )
             self.given.append(message)
-            published = self._backend.publish(self._queue, message)
+            published = self._backend.publish(self._queue, message, now=START, window=0)
             self._published += 1
             await published
             await trio.lowlevel.checkpoint()
@@ -160,7 +165,7 @@ class _Hammer:
         chance = self._random.random()
         refs = [message.receipt]
         if chance < 1 / 8:
-            assert list(await self._backend.nack(self._queue, refs)) == [Settled.DONE]
+            assert list(await nack(self._backend, self._queue, refs)) == [Settled.DONE]
         elif chance < 2 / 8:
             assert list(await self._backend.undo(self._queue, refs)) == [Settled.DONE]
         else:

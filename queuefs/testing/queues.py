@@ -7,8 +7,23 @@ from typing import TYPE_CHECKING
 import pytest
 
 from queuefs.errors import BadValue, QueueBusy, QueueExists, QueueNotEmpty, QueueNotFound
-from queuefs.message import ROOT, Counts, Owner, QueueId, Ref
-from queuefs.testing.base import LEASE, OWNER, START, Contract, find, new_queue, put, stage, take_one
+from queuefs.message import ROOT, Counts, Owner, QueueId, Ref, Verdict
+from queuefs.testing.base import (
+    ANY,
+    LEASE,
+    OWNER,
+    START,
+    Contract,
+    find,
+    nack,
+    new_queue,
+    peek,
+    publish,
+    put,
+    stage,
+    take,
+    take_one,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -63,22 +78,35 @@ class QueueContract(Contract):
             lambda: backend.remove_queue(number),
             lambda: backend.rename_queue(number, parent=ROOT, name="other"),
             lambda: backend.set_owner(number, OWNER),
-            lambda: backend.stage(number, b"x", partial=False, priority=0, now=START),
-            lambda: backend.append(number, message, b"x", offset=0, partial=False),
-            lambda: backend.publish(number, message),
+            lambda: backend.set_config(number, b"", expected=b""),
+            lambda: stage(backend, number),
+            lambda: backend.append(number, message, b"x", offset=0, partial=False, room=ANY),
+            lambda: publish(backend, number, message),
+            lambda: backend.find_key(number, "key", now=START, window=0),
             lambda: backend.discard(number, message),
-            lambda: backend.claim(number, count=1, lease=LEASE, now=START),
+            lambda: take(backend, number),
             lambda: backend.undo(number, refs),
             lambda: backend.ack(number, refs),
-            lambda: backend.nack(number, refs),
+            lambda: nack(backend, number, refs),
+            lambda: backend.expire(number, [Verdict(ref=refs[0])], now=START),
             lambda: backend.extend(number, refs, lease=LEASE, now=START),
             lambda: backend.check(number, refs),
             lambda: backend.clear(number),
+            lambda: backend.pause(number, [message]),
+            lambda: backend.resume(number, [message]),
+            lambda: backend.cancel(number, [message]),
+            lambda: backend.retry(number, [message], now=START),
+            lambda: backend.retry(number, None, now=START),
+            lambda: backend.drop(number, [message]),
+            lambda: backend.drop(number, None),
             lambda: backend.counts(number),
-            lambda: backend.peek(number, count=1),
+            lambda: peek(backend, number),
             lambda: backend.unacked_bytes(number),
             lambda: backend.snapshot(number),
             lambda: backend.payloads(number, [message]),
+            lambda: backend.dead(number),
+            lambda: backend.find(number, [message]),
+            lambda: backend.stats(number),
         ]
         for call in calls:
             with pytest.raises(QueueNotFound):
@@ -113,7 +141,7 @@ class QueueContract(Contract):
             await put(backend, number, name.encode())
         assert [queue.name for queue in await backend.children(ROOT)] == sorted(NAMES)
         for name, number in made.items():
-            assert [message.data for message in await backend.peek(number, count=2)] == [name.encode()]
+            assert [message.data for message in await peek(backend, number, 2)] == [name.encode()]
 
     async def test_a_queue_is_removed_and_nothing_but_it(self, backend: Backend) -> None:
         """Queues whose names look alike keep all they have."""
@@ -189,7 +217,7 @@ class QueueContract(Contract):
         assert await backend.get_queue(top) == renamed
         assert [queue.id for queue in await backend.children(top)] == [child]
         assert [list(await backend.snapshot(number)) for number in (top, child)] == before
-        await backend.publish(child, staged)
+        await publish(backend, child, staged)
         await backend.ack(child, [claimed.receipt])
         assert await backend.counts(child) == Counts(pending=2, processing=0)
 

@@ -8,8 +8,23 @@ import pytest
 
 from queuefs.backend import Settled
 from queuefs.lifecycle import State
-from queuefs.message import MAX_MESSAGE_ID, Counts, MessageId, QueueId, Ref
-from queuefs.testing.base import LEASE, START, Contract, find, lose, new_queue, put, stage, take, take_one
+from queuefs.message import MAX_MESSAGE_ID, Counts, Draft, MessageId, QueueId, Ref
+from queuefs.testing.base import (
+    ANY,
+    LEASE,
+    START,
+    Contract,
+    find,
+    lose,
+    nack,
+    new_queue,
+    overdue,
+    publish,
+    put,
+    stage,
+    take,
+    take_one,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +46,7 @@ async def settle(backend: Backend, verb: str, queue: QueueId, refs: Sequence[Ref
         case "ack":
             return list(await backend.ack(queue, refs))
         case "nack":
-            return list(await backend.nack(queue, refs))
+            return list(await nack(backend, queue, refs))
         case "extend":
             return list(await backend.extend(queue, refs, lease=LEASE, now=START))
         case _:
@@ -78,7 +93,7 @@ class SettlingContract(Contract):
         for message in (MessageId(MAX_MESSAGE_ID), MessageId(staged + 1000), staged, elsewhere.id, acked.id, cleared):
             assert await settle(backend, verb, queue, [Ref(message), Ref(message, 1)]) == [UNKNOWN, UNKNOWN], message
         assert await backend.counts(other) == Counts(pending=0, processing=1)
-        await backend.publish(queue, staged)
+        await publish(backend, queue, staged)
         assert await backend.counts(queue) == Counts(pending=1, processing=0)
 
     @every_verb
@@ -127,8 +142,8 @@ class SettlingContract(Contract):
     async def test_many_are_settled_in_one_call(self, backend: Backend, queue: QueueId, verb: str) -> None:
         """A thousand at once, which is more than a statement of some stores takes as parameters."""
         many = 1100
-        given = [backend.stage(queue, b"", partial=False, priority=0, now=START) for _ in range(many)]
-        for answer in [backend.publish(queue, await each) for each in given]:
+        given = [backend.stage(queue, b"", draft=Draft(), room=ANY, partial=False, now=START) for _ in range(many)]
+        for answer in [backend.publish(queue, await each, now=START, window=0) for each in given]:
             await answer
         claimed = await take(backend, queue, many)
         assert len(claimed) == many
@@ -143,7 +158,7 @@ class SettlingContract(Contract):
         assert await backend.unacked_bytes(queue) == 0
         assert list(await backend.snapshot(queue)) == []
         assert list(await backend.payloads(queue, [claimed.id])) == [None]
-        assert not (await backend.tick(now=START + 10 * LEASE, limit=100)).expired
+        assert await overdue(backend, now=START + 10 * LEASE) == []
 
     async def test_extending_lets_the_lease_start_anew(self, backend: Backend, queue: QueueId) -> None:
         """``lease_until`` = now + lease; attempt, claims and receipt stay."""
@@ -182,9 +197,9 @@ class SettlingContract(Contract):
         assert await backend.unacked_bytes(queue) == 0
         assert list(await backend.snapshot(queue)) == []
         assert list(await backend.ack(queue, [message.receipt for message in claimed])) == [UNKNOWN, UNKNOWN]
-        assert not (await backend.tick(now=START + 10 * LEASE, limit=100)).expired
+        assert await overdue(backend, now=START + 10 * LEASE) == []
         assert await backend.clear(queue) == Counts(pending=0, processing=0)
-        await backend.publish(queue, staged)
+        await publish(backend, queue, staged)
         assert (await take_one(backend, queue)).data == b"new"
 
     async def test_clear_keeps_to_its_queue(self, backend: Backend, queue: QueueId) -> None:

@@ -12,7 +12,22 @@ import pytest
 from queuefs.errors import BadValue, IdsExhausted, MessageNotFound
 from queuefs.lifecycle import State
 from queuefs.message import MAX_MESSAGE_ID, Counts, MessageId, QueueId, Ref
-from queuefs.testing.base import LEASE, START, Contract, find, new_queue, pending, put, stage, state_of, take, take_one
+from queuefs.testing.base import (
+    ANY,
+    START,
+    Contract,
+    find,
+    nack,
+    new_queue,
+    peek,
+    pending,
+    publish,
+    put,
+    stage,
+    state_of,
+    take,
+    take_one,
+)
 
 if TYPE_CHECKING:
     from queuefs.backend import Backend
@@ -41,15 +56,15 @@ class WritingContract(Contract):
         assert await backend.counts(queue) == Counts(pending=0, processing=0)
         assert await backend.unacked_bytes(queue) == 0
         assert list(await backend.snapshot(queue)) == []
-        assert list(await backend.peek(queue, count=10)) == []
+        assert list(await peek(backend, queue, 10)) == []
         assert list(await take(backend, queue, 10)) == []
         assert list(await backend.payloads(queue, [message])) == [None]
 
     async def test_a_published_message_is_pending(self, backend: Backend, queue: QueueId) -> None:
         """It shows what it was staged with."""
         number = await stage(backend, queue, b"hello", priority=7)
-        await backend.publish(queue, number)
-        (message,) = await backend.peek(queue, count=1)
+        await publish(backend, queue, number)
+        (message,) = await peek(backend, queue, 1)
         assert (message.id, message.state, message.data, message.size) == (number, State.PENDING, b"hello", 5)
         assert (message.priority, message.attempt, message.claims, message.lease_until) == (7, 0, 0, None)
         if not backend.traits.server_time:
@@ -58,7 +73,7 @@ class WritingContract(Contract):
     async def test_payloads_are_kept_byte_for_byte(self, backend: Backend, queue: QueueId) -> None:
         """Whatever the bytes are, all ways to read them return them."""
         ids = [await put(backend, queue, data) for data in PAYLOADS.values()]
-        peeked = await backend.peek(queue, count=len(ids))
+        peeked = await peek(backend, queue, len(ids))
         claimed = await take(backend, queue, len(ids))
         payloads = await backend.payloads(queue, ids)
         for place, (what, data) in enumerate(PAYLOADS.items()):
@@ -73,9 +88,9 @@ class WritingContract(Contract):
         cuts = [0, 0, 1, 65536, 65536, 65537, 500_000, MIB]
         message = await stage(backend, queue, b"")
         for begin, end in pairwise(cuts):
-            await backend.append(queue, message, data[begin:end], offset=begin, partial=True)
-        await backend.append(queue, message, b"", offset=MIB, partial=False)
-        await backend.publish(queue, message)
+            await backend.append(queue, message, data[begin:end], offset=begin, partial=True, room=ANY)
+        await backend.append(queue, message, b"", offset=MIB, partial=False, room=ANY)
+        await publish(backend, queue, message)
         claimed = await take_one(backend, queue)
         assert claimed.data == data
         assert claimed.size == MIB
@@ -86,9 +101,9 @@ class WritingContract(Contract):
         """An offset that is not the number of bytes stored so far raises `BadValue`, and nothing is stored."""
         message = await stage(backend, queue, b"abc")
         with pytest.raises(BadValue):
-            await backend.append(queue, message, b"def", offset=offset, partial=False)
-        await backend.append(queue, message, b"DEF", offset=3, partial=False)
-        await backend.publish(queue, message)
+            await backend.append(queue, message, b"def", offset=offset, partial=False, room=ANY)
+        await backend.append(queue, message, b"DEF", offset=3, partial=False, room=ANY)
+        await publish(backend, queue, message)
         assert (await take_one(backend, queue)).data == b"abcDEF"
 
     async def test_what_is_not_staged_is_not_appended_to(self, backend: Backend, queue: QueueId) -> None:
@@ -100,20 +115,20 @@ class WritingContract(Contract):
         await backend.discard(queue, discarded)
         for message in (published, discarded, elsewhere, MessageId(MAX_MESSAGE_ID)):
             with pytest.raises(MessageNotFound):
-                await backend.append(queue, message, b"def", offset=3, partial=False)
+                await backend.append(queue, message, b"def", offset=3, partial=False, room=ANY)
         assert (await find(backend, queue, published)).size == 3  # noqa: PLR2004 - as written above
         await backend.discard(other, elsewhere)
 
     async def test_publishing_again_changes_nothing(self, backend: Backend, queue: QueueId) -> None:
         """Pending, in processing or gone: the message is left as it is."""
         message = await put(backend, queue)
-        await backend.publish(queue, message)
+        await publish(backend, queue, message)
         assert await backend.counts(queue) == Counts(pending=1, processing=0)
         claimed = await take_one(backend, queue)
-        await backend.publish(queue, message)
+        await publish(backend, queue, message)
         assert await find(backend, queue, message) == replace(claimed, data=None)
         await backend.ack(queue, [claimed.receipt])
-        await backend.publish(queue, message)
+        await publish(backend, queue, message)
         assert await backend.counts(queue) == Counts(pending=0, processing=0)
 
     async def test_discarding_leaves_nothing(self, backend: Backend, queue: QueueId) -> None:
@@ -121,7 +136,7 @@ class WritingContract(Contract):
         message = await stage(backend, queue)
         await backend.discard(queue, message)
         await backend.discard(queue, message)
-        await backend.publish(queue, message)
+        await publish(backend, queue, message)
         assert await backend.counts(queue) == Counts(pending=0, processing=0)
 
     async def test_discarding_spares_what_is_published(self, backend: Backend, queue: QueueId) -> None:
@@ -137,17 +152,17 @@ class WritingContract(Contract):
         """Under another queue's number it is neither published nor discarded."""
         other = await new_queue(backend, "other")
         message = await stage(backend, queue, b"abc")
-        await backend.publish(other, message)
+        await publish(backend, other, message)
         await backend.discard(other, message)
         assert await backend.counts(other) == Counts(pending=0, processing=0)
         assert await state_of(backend, queue, message, size=3) is State.STAGED
-        await backend.publish(queue, message)
+        await publish(backend, queue, message)
         assert await pending(backend, queue) == [message]
 
     async def test_a_partial_stage_can_be_published(self, backend: Backend, queue: QueueId) -> None:
         """The mark is for after a crash: whoever publishes knows that the message is whole."""
         message = await stage(backend, queue, b"abc", partial=True)
-        await backend.publish(queue, message)
+        await publish(backend, queue, message)
         assert (await take_one(backend, queue)).data == b"abc"
 
     async def test_ids_grow_and_are_never_given_again(self, backend: Backend, queue: QueueId) -> None:
@@ -176,7 +191,7 @@ class WritingContract(Contract):
                 await stage(backend, queue)
         first, second = await take(backend, queue, 2)
         assert (first.id, first.data, second.id, second.data) == (ids[0], b"a", ids[1], b"b")
-        await backend.nack(queue, [second.receipt])
+        await nack(backend, queue, [second.receipt])
         assert await pending(backend, queue) == ids[1:]
         await backend.ack(queue, [first.receipt])
         await backend.clear(queue)
@@ -190,7 +205,7 @@ class WritingContract(Contract):
         await self.damage_payload(backend, url, bad)
         good = await put(backend, queue, b"second")
         assert [message.id for message in await take(backend, queue, 1)] == [good]
-        assert list(await backend.claim(queue, count=1, lease=LEASE, now=START)) == []
+        assert list(await take(backend, queue)) == []
         assert await pending(backend, queue) == [bad]
         assert await backend.audit() != []
         await backend.clear(queue)
