@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from queuefs.testing.claiming import ClaimingContract
+from queuefs.testing.due import DelayContract, LifeContract
 from queuefs.testing.keeping import DurableContract, SharedContract
+from queuefs.testing.keys import KeyContract
 from queuefs.testing.looking import LookingContract
 from queuefs.testing.model import ModelContract
 from queuefs.testing.order import HammerContract, OrderContract
 from queuefs.testing.queues import QueueContract
+from queuefs.testing.room import RoomContract
 from queuefs.testing.settling import SettlingContract
 from queuefs.testing.steps import LifecycleContract
 from queuefs.testing.upkeep import UpkeepContract
@@ -17,9 +20,13 @@ from queuefs.testing.writing import WritingContract
 class BackendContract(
     QueueContract,
     WritingContract,
+    RoomContract,
+    KeyContract,
     ClaimingContract,
     SettlingContract,
     LookingContract,
+    DelayContract,
+    LifeContract,
     UpkeepContract,
     LifecycleContract,
     OrderContract,
