@@ -32,6 +32,11 @@ _PARTS = {
     for found in re.finditer(r"^CREATE (?:TABLE|(?:UNIQUE )?INDEX) (\w+).*?;$", SCHEMA, re.MULTILINE | re.DOTALL)
 }
 
+#: What a store of version 1 has, beside two indexes.
+_PARTS_OF_VERSION_1 = frozenset(
+    ["queues", "trash", "messages", "messages_processing", "messages_lease", "body", "chunk", "chunk_place", "meta"]
+)
+
 #: Nobody else writes, but someone may look with sqlite3(1); a back end that is away says so within this.
 BUSY_TIMEOUT_MS = 3000
 
@@ -129,19 +134,20 @@ def _recognise(db: sqlite3.Connection, path: Path) -> None:
         raise StoreUnusable(
             f"{path} was made by a newer QueueFS (its version is {version}, the newest known here {USER_VERSION})"
         )
-    if version == 1:
-        _upgrade(db, path)
-    elif version != USER_VERSION:
+    if version not in (1, USER_VERSION):
         raise StoreUnusable(f"{path} has the unknown version {version}")
-    missing = sorted(_PARTS.keys() - _parts(db))
+    parts = _PARTS_OF_VERSION_1 if version == 1 else _PARTS.keys()
+    missing = sorted(parts - _parts(db))
     if missing:
         raise StoreUnusable(f"{path} lacks {', '.join(missing)}; restore it from a copy")
+    if version == 1:
+        _upgrade(db)
+        log.info("store brought up to date", file=str(path), version=USER_VERSION)
 
 
-def _upgrade(db: sqlite3.Connection, path: Path) -> None:
-    new = "\n".join(_PARTS[name] for name in sorted(_PARTS.keys() - _parts(db), key=list(_PARTS).index))
+def _upgrade(db: sqlite3.Connection) -> None:
+    new = "\n".join(statement for name, statement in _PARTS.items() if name not in _PARTS_OF_VERSION_1)
     db.executescript(f"BEGIN IMMEDIATE;\n{UPGRADE}\n{new}\nPRAGMA user_version = {USER_VERSION};\nCOMMIT;")
-    log.info("store brought up to date", file=str(path), version=USER_VERSION)
 
 
 def _keep_log(db: sqlite3.Connection, path: Path) -> None:

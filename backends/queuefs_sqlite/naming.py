@@ -94,10 +94,14 @@ def retry(store: Store, queue: QueueId, messages: Sequence[MessageId] | None) ->
 
     if messages is not None:
         return _each_dead(store, queue, messages, revive)
-    rows = store.rows("dead", store.ledger.account(queue).dead_box)
-    for row in rows:
-        revive(row)
-    return [Settled.DONE] * len(rows)
+    dead_box = store.ledger.account(queue).dead_box
+    size = store.value("dead_bytes", dead_box)
+    account = store.ledger.change(queue)
+    count = store.run("retry_all", account.box, dead_box).rowcount
+    account.dead -= count
+    account.pending += count
+    account.unacked_bytes += size
+    return [Settled.DONE] * count
 
 
 def drop(store: Store, queue: QueueId, messages: Sequence[MessageId] | None) -> list[Settled]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from queuefs.message import QueueId
+    from queuefs_sqlite.ledger import Account
     from queuefs_sqlite.rows import Row
     from queuefs_sqlite.store import Store
 
@@ -20,13 +21,13 @@ _RIPEN = 1000
 _NO_RANK = -(2**62)
 
 
-def pick(store: Store, box: int, *, count: int, lifo: bool, now: float) -> list[tuple[Row, bytes]]:
+def pick(store: Store, account: Account, *, count: int, lifo: bool, now: float) -> list[tuple[Row, bytes]]:
     """Return the first *count* messages that can be handed out, with their payloads."""
     # Those that are known to be damaged may stand in front; if there prove to be more of them, it is tried again.
     damaged = store.damaged
     while True:
         wanted = count + damaged
-        rows = _first(store, box, wanted, lifo=lifo, now=now)
+        rows = _first(store, account, wanted, lifo=lifo, now=now)
         found = store.readable(rows, count)
         if len(found) == count or len(rows) < wanted:
             return found
@@ -35,10 +36,7 @@ def pick(store: Store, box: int, *, count: int, lifo: bool, now: float) -> list[
 
 def ripen(store: Store, queue: QueueId, *, now: float) -> None:
     """Make messages of a queue ready whose delay has ended."""
-    account = store.ledger.account(queue)
-    if not account.delayed:
-        return
-    ripe = store.run("ripe", account.box, now, _RIPEN).fetchall()
+    ripe = store.run("ripe", store.ledger.account(queue).box, now, _RIPEN).fetchall()
     if ripe:
         for (message,) in ripe:
             store.run("ripen", message)
@@ -47,11 +45,12 @@ def ripen(store: Store, queue: QueueId, *, now: float) -> None:
         store.ripe_told.discard(queue)
 
 
-def _first(store: Store, box: int, count: int, *, lifo: bool, now: float) -> list[Row]:
+def _first(store: Store, account: Account, count: int, *, lifo: bool, now: float) -> list[Row]:
+    box = account.box
     ready = _newest(store, box, count, now) if lifo else store.rows("oldest_first", box, now, count)
-    ripe = store.rows("ripe_newest_first" if lifo else "ripe_oldest_first", box, now, now, count)
-    if not ripe:
+    if not account.delayed:
         return ready
+    ripe = store.rows("ripe_newest_first" if lifo else "ripe_oldest_first", box, now, now, count)
     return sorted(ready + ripe, key=lambda row: (row.rank, -row.id if lifo else row.id))[:count]
 
 

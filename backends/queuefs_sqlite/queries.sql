@@ -190,6 +190,14 @@ UPDATE messages SET cancelled = 1 WHERE id = ?;
 -- From dead to pending.
 UPDATE messages SET box = ?, state = 1, attempt = 0, due = NULL, expires_at = NULL WHERE id = ?;
 
+-- name: retry_all
+-- As `retry`, for all of a dead box: a few times as quick as one by one.
+UPDATE messages SET box = ?, state = 1, attempt = 0, due = NULL, expires_at = NULL WHERE box = ? AND state = 4;
+
+-- name: dead_bytes
+-- The sum of their payload sizes.
+SELECT coalesce(sum(size), 0) FROM messages WHERE box = ? AND state = 4;
+
 -- name: delete_message
 -- The message's row.
 DELETE FROM messages WHERE id = ?;
@@ -204,18 +212,18 @@ DELETE FROM chunk WHERE id = ?;
 
 -- name: snapshot
 -- All unacknowledged messages by priority and id; all of them are read, so that they may be sorted.
-SELECT {row} FROM messages INDEXED BY messages_age WHERE box = ?1 AND state IN (1, 3, 4)
+SELECT {row} FROM messages INDEXED BY messages_age WHERE box = ?1 AND state & 1
 UNION ALL
 SELECT {row} FROM messages INDEXED BY messages_processing WHERE box = ?1 AND state = 2
 ORDER BY rank, id;
 
 -- name: dead
 -- All dead messages of a dead box by id.
-SELECT {row} FROM messages WHERE box = ? AND state = 5 ORDER BY id;
+SELECT {row} FROM messages WHERE box = ? AND state = 4 ORDER BY id;
 
 -- name: oldest_pending
 -- When the oldest pending message of a box was enqueued.
-SELECT enqueued_at FROM messages INDEXED BY messages_age WHERE box = ? AND state IN (1, 3, 4) ORDER BY id LIMIT 1;
+SELECT enqueued_at FROM messages INDEXED BY messages_age WHERE box = ? AND state & 1 ORDER BY id LIMIT 1;
 
 -- Upkeep -----------------------------------------------------------------------------------------------------------
 
@@ -235,7 +243,7 @@ WHERE state = 3 AND due <= ? ORDER BY due LIMIT ?;
 -- Pending messages whose time to live has ended, in any queue.
 SELECT messages.id, queues.qid, chunks, state, size
 FROM messages INDEXED BY messages_expiry LEFT JOIN queues ON queues.box = messages.box
-WHERE state IN (1, 3, 4) AND expires_at IS NOT NULL AND expires_at <= ? ORDER BY expires_at LIMIT ?;
+WHERE state & 1 AND expires_at IS NOT NULL AND expires_at <= ? ORDER BY expires_at LIMIT ?;
 
 -- name: next_lease
 -- When the next lease ends that has not ended yet.
@@ -247,7 +255,7 @@ SELECT min(due) FROM messages WHERE state = 3;
 
 -- name: next_lapse
 -- When the next pending message lapses.
-SELECT min(expires_at) FROM messages INDEXED BY messages_expiry WHERE state IN (1, 3, 4) AND expires_at IS NOT NULL;
+SELECT min(expires_at) FROM messages INDEXED BY messages_expiry WHERE state & 1 AND expires_at IS NOT NULL;
 
 -- name: forget_keys
 -- Some of the keys whose window is over; an unacknowledged message keeps its key without them.
@@ -272,11 +280,11 @@ SELECT box FROM trash ORDER BY box;
 -- name: in_trash
 -- Some messages of a box in trash.
 SELECT id, size, chunks FROM
-    (SELECT id, size, chunks FROM messages INDEXED BY messages_age WHERE box = ?1 AND state IN (1, 3, 4)
+    (SELECT id, size, chunks FROM messages INDEXED BY messages_age WHERE box = ?1 AND state & 1
      UNION ALL
      SELECT id, size, chunks FROM messages INDEXED BY messages_processing WHERE box = ?1 AND state = 2
      UNION ALL
-     SELECT id, size, chunks FROM messages INDEXED BY messages_dead WHERE box = ?1 AND state = 5)
+     SELECT id, size, chunks FROM messages INDEXED BY messages_dead WHERE box = ?1 AND state = 4)
 LIMIT ?2;
 
 -- name: forget_trash
@@ -296,8 +304,8 @@ INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET valu
 -- name: audit_counters
 -- Queues whose counters are not what their rows say.
 WITH boxes AS MATERIALIZED (
-    SELECT box, count(*) AS messages, total(size) AS bytes, total(state IN (1, 3, 4)) AS pending,
-        total(state = 2) AS processing, total(state = 3) AS delayed, total(state = 4) AS paused
+    SELECT box, count(*) AS messages, total(size) AS bytes, total(state & 1) AS pending,
+        total(state = 2) AS processing, total(state = 3) AS delayed, total(state = 5) AS paused
     FROM messages GROUP BY box),
 counted AS (
     SELECT qid, queues.pending, queues.processing, staged, queues.delayed, queues.paused, dead,
@@ -321,8 +329,8 @@ WHERE min(enqueued, dequeued, acked, nacked, expired, buried) < 0 OR dequeued < 
 -- Messages that belong to no queue and no box in trash, or lie in a box that is not for their state.
 SELECT id, box FROM messages
 WHERE NOT (state = 0 AND -box IN (SELECT qid FROM queues))
-    AND NOT (state BETWEEN 1 AND 4 AND box IN (SELECT box FROM queues))
-    AND NOT (state = 5 AND box IN (SELECT dead_box FROM queues))
+    AND NOT (state IN (1, 2, 3, 5) AND box IN (SELECT box FROM queues))
+    AND NOT (state = 4 AND box IN (SELECT dead_box FROM queues))
     AND NOT (state > 0 AND box IN (SELECT box FROM trash));
 
 -- name: audit_lost_bodies
@@ -335,7 +343,7 @@ UNION SELECT id FROM chunk WHERE id NOT IN (SELECT id FROM messages);
 SELECT id FROM messages
 WHERE state NOT BETWEEN 0 AND 5 OR (state = 2) <> (lease_until IS NOT NULL) OR (partial <> 0 AND state <> 0)
     OR attempt > claims OR attempt < 0 OR (cancelled <> 0 AND state <> 2)
-    OR (state = 3 AND due IS NULL) OR (state IN (2, 5) AND due IS NOT NULL);
+    OR (state = 3 AND due IS NULL) OR (state IN (2, 4) AND due IS NOT NULL);
 
 -- name: audit_keys
 -- Keys of messages that were never given, or whose window ends before it begins.

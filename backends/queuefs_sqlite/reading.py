@@ -20,9 +20,11 @@ def claim(store: Store, queue: QueueId, *, count: int, lease: float, lifo: bool,
     account = store.ledger.account(queue)
     if account.pending == account.paused:
         return []
-    picking.ripen(store, queue, now=now)
+    if account.delayed:
+        picking.ripen(store, queue, now=now)
+        account = store.ledger.account(queue)
     until = now + lease
-    heads = picking.pick(store, account.box, count=count, lifo=lifo, now=now)
+    heads = picking.pick(store, account, count=count, lifo=lifo, now=now)
     messages = []
     delayed = 0
     for row, data in heads:
@@ -42,8 +44,8 @@ def claim(store: Store, queue: QueueId, *, count: int, lease: float, lifo: bool,
 
 def peek(store: Store, queue: QueueId, *, count: int, lifo: bool, now: float) -> list[Message]:
     """See `Backend.peek`."""
-    box = store.ledger.account(queue).box
-    return [row.message(data) for row, data in picking.pick(store, box, count=count, lifo=lifo, now=now)]
+    account = store.ledger.account(queue)
+    return [row.message(data) for row, data in picking.pick(store, account, count=count, lifo=lifo, now=now)]
 
 
 def snapshot(store: Store, queue: QueueId) -> list[Message]:

@@ -7,10 +7,10 @@ from typing import NamedTuple
 from queuefs.lifecycle import State
 from queuefs.message import Message, MessageId
 
-#: The numbers in the column `state`: three of them are kinds of pending.
-STAGED, READY, PROCESSING, DELAYED, PAUSED, DEAD = range(6)
+#: The numbers in the column `state`: the odd ones are kinds of pending.
+STAGED, READY, PROCESSING, DELAYED, DEAD, PAUSED = range(6)
 
-_STATES = (State.STAGED, State.PENDING, State.PROCESSING, State.PENDING, State.PENDING, State.DEAD)
+_STATES = (State.STAGED, State.PENDING, State.PROCESSING, State.PENDING, State.DEAD, State.PENDING)
 
 
 class Row(NamedTuple):

@@ -46,7 +46,7 @@ CREATE TABLE trash (
 CREATE TABLE messages (
     id          INTEGER PRIMARY KEY AUTOINCREMENT, -- the message's id; AUTOINCREMENT: never used again
     box         INTEGER NOT NULL,                  -- box or dead_box of its queue, or a box in trash; staged: -qid
-    state       INTEGER NOT NULL,                  -- 0 staged; pending: 1 ready, 3 delayed, 4 paused; 2 processing; 5 dead
+    state       INTEGER NOT NULL,                  -- 0 staged, 2 processing, 4 dead; odd: pending, 1 ready, 3 delayed, 5 paused
     partial     INTEGER NOT NULL DEFAULT 0,        -- 1: staged, and known to be incomplete
     rank        INTEGER NOT NULL,                  -- the priority negated, so that ascending order hands out the highest
     lease_until REAL,                              -- store's clock, seconds; NULL unless processing
@@ -73,12 +73,12 @@ CREATE INDEX messages_lease ON messages (lease_until) WHERE state = 2;
 -- Which delays end next: in a queue, for a claim, and in any queue.
 CREATE INDEX messages_delayed ON messages (box, due, rank) WHERE state = 3;
 CREATE INDEX messages_due ON messages (due) WHERE state = 3;
--- What is pending in a queue, by age.
-CREATE INDEX messages_age ON messages (box) WHERE state IN (1, 3, 4);
+-- What is pending in a queue, by age. (A list, state IN (1, 3, 5), made each change of a row three times as slow.)
+CREATE INDEX messages_age ON messages (box) WHERE state & 1;
 -- What lapses next, in any queue.
-CREATE INDEX messages_expiry ON messages (expires_at) WHERE state IN (1, 3, 4) AND expires_at IS NOT NULL;
+CREATE INDEX messages_expiry ON messages (expires_at) WHERE state & 1 AND expires_at IS NOT NULL;
 -- Dead messages, by queue.
-CREATE INDEX messages_dead ON messages (box) WHERE state = 5;
+CREATE INDEX messages_dead ON messages (box) WHERE state = 4;
 -- What is being written, in any queue: for a restart.
 CREATE INDEX messages_being_written ON messages (id) WHERE state = 0;
 -- Which message has a key, by queue.

@@ -98,7 +98,8 @@ def make_pending(
         if first is not None:
             _remove(store, queue, message, row)
             return first
-        store.run("note_key", queue, row.key, message, now, now + window)
+        if window > 0:
+            store.run("note_key", queue, row.key, message, now, now + window)
     account = store.ledger.change(queue)
     due = None if row.delay is None else now + row.delay
     expires_at = None if row.ttl is None else now + row.ttl
