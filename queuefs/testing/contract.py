@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from queuefs.testing.claiming import ClaimingContract
+from queuefs.testing.dead import DeadContract
 from queuefs.testing.due import DelayContract, LifeContract
 from queuefs.testing.keeping import DurableContract, SharedContract
 from queuefs.testing.keys import KeyContract
 from queuefs.testing.looking import LookingContract
 from queuefs.testing.model import ModelContract
+from queuefs.testing.naming import CancelContract, NamingContract, PauseContract
 from queuefs.testing.order import HammerContract, OrderContract
 from queuefs.testing.queues import QueueContract
 from queuefs.testing.room import RoomContract
 from queuefs.testing.settling import SettlingContract
+from queuefs.testing.stats import StatsContract
 from queuefs.testing.steps import LifecycleContract
 from queuefs.testing.upkeep import UpkeepContract
 from queuefs.testing.writing import WritingContract
@@ -24,7 +27,12 @@ class BackendContract(
     KeyContract,
     ClaimingContract,
     SettlingContract,
+    NamingContract,
+    PauseContract,
+    CancelContract,
+    DeadContract,
     LookingContract,
+    StatsContract,
     DelayContract,
     LifeContract,
     UpkeepContract,

@@ -168,9 +168,9 @@ class RoomContract(Contract):
 
     async def test_what_does_not_fit_leaves_no_trace(self, backend: Backend, queue: QueueId, url: str) -> None:
         """Nothing is stored and no id given: the last id is still there to be given."""
+        await self.use_ids_up(backend, url, last=MAX_MESSAGE_ID - 2)
         await put(backend, queue)
         before = await backend.stats(queue)
-        await self.use_ids_up(backend, url, last=MAX_MESSAGE_ID - 1)
         for room in (Room(messages=1), Room(bytes=1)):
             with pytest.raises(QueueFull):
                 await stage(backend, queue, b"secret", room=room)
