@@ -84,6 +84,10 @@ class Ledger:
             raise QueueNotFound
         return account
 
+    def has(self, queue: QueueId) -> bool:
+        """Whether there is such a queue, as the batch has left it so far."""
+        return self._new_accounts.get(queue, self._accounts.get(queue)) is not None
+
     def agrees(self, queue: QueueId, account: Account) -> bool:
         """Whether these are the counters as the batch has left them so far."""
         return self._new_accounts.get(queue, self._accounts.get(queue)) == account

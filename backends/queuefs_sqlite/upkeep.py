@@ -74,7 +74,7 @@ def _ripen(store: Store, *, now: float, limit: int) -> list[QueueId]:
     for number, count in ripe.items():
         store.ledger.change(number).delayed -= count
     store.ripe_told |= store.ripe
-    return sorted(store.ripe | ripe.keys())
+    return sorted(filter(store.ledger.has, store.ripe | ripe.keys()))
 
 
 def _overdue(store: Store, *, now: float, limit: int) -> tuple[list[Overdue], bool]:

@@ -29,7 +29,8 @@ class TestSQLite(BackendContract):
     async def use_ids_up(self, backend: Backend, url: str, *, last: int) -> None:  # noqa: ARG002 - the contract's signature
         assert isinstance(backend, SQLiteBackend)
         store = backend._engine.store
-        store.db.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('messages', ?)", [last])
+        store.run("forget_ids")
+        store.run("skip_ids", last)
         store.ledger.last_id = last
 
     async def damage_payload(self, backend: Backend, url: str, message: MessageId) -> None:  # noqa: ARG002 - as above

@@ -38,27 +38,31 @@ async def test_what_was_said_to_be_done_is_done(url: str, durability: str) -> No
     url = f"{url}?durability={durability}"
     acked: set[int] = set()
     claimed: set[int] = set()
+    buried: set[int] = set()
     staged: set[int] = set()
     for number in range(ROUNDS):
         said = work_until_killed(url, 200 + 97 * number)
         acked |= said["acked"]
         claimed |= said["claimed"]
+        buried |= {message for message in said["nacked"] if message % 2 == 0}
         staged |= said["staged"]
         async with opened(url) as backend:
             queue = await backend.find_queue(ROOT, "jobs")
             assert queue is not None
             await backend.tick(now=NOW, limit=1000)
-            rows = {message.id: message for message in await backend.snapshot(queue.id)}
+            rows = {message.id for message in (*await backend.snapshot(queue.id), *await backend.dead(queue.id))}
             # Acknowledged is gone, and stored and not acknowledged is there, published or not. Each of the two
             # consumers may have been killed between its ack and its report.
-            assert not acked & rows.keys()
-            missing = staged - acked - rows.keys()
+            assert not acked & rows
+            missing = staged - acked - rows
             assert len(missing) <= 2
             staged -= missing
             assert not inside(backend).first("staged_after", 0)
+            assert buried <= {message.id for message in await backend.dead(queue.id)}
             assert all(payload for payload in await backend.payloads(queue.id, sorted(rows)))
     assert acked
     assert claimed
+    assert buried
     assert staged
 
 
