@@ -16,19 +16,16 @@ import redis
 import structlog
 
 from queuefs.errors import BackendError, BackendUnavailable, OutcomeUnknown
-from queuefs_redis.request import pack, word_of
+from queuefs_redis.request import BROKEN, pack, word_of
 from queuefs_redis.scripts import SCRIPTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from queuefs_redis.calls import Highest
     from queuefs_redis.request import Arg, Request
 
 _log = structlog.get_logger(__name__)
-
-#: What says that the connection is gone or useless, not that a command was refused. (redis-py makes errors of
-#: authentication and of a server that is loading its data kinds of ConnectionError.)
-BROKEN = (redis.ConnectionError, redis.TimeoutError, redis.InvalidResponse, OSError)
 
 #: Kinds of ConnectionError by which the server says that it did not run a command.
 _NOT_RUN = {"LOADING", "NOAUTH"}
@@ -61,19 +58,30 @@ class Connection:
     """One connection and the batches on it; used by one thread at a time."""
 
     def __init__(
-        self, client_factory: Callable[[], redis.Redis], *, prefix: str, daemon: str, timeout: float, label: str
+        self,
+        client_factory: Callable[[], redis.Redis],
+        base: str,
+        daemon: str,
+        highest: Highest,
+        *,
+        timeout: float,
+        label: str,
     ) -> None:
         """Prepare; nothing is sent yet.
 
         Args:
             client_factory: Makes the client, with socket timeouts of `TRY_PART` of *timeout* and without retries.
-            prefix: Begins every key.
+            base: Begins every key.
             daemon: Whose requests these are.
+            highest: What a server has to have reached when the connection to it is new.
             timeout: Seconds from a request's making to its failing.
             label: What the log calls the server.
         """
-        self._base = "{" + prefix + "}:"
+        self._base = base
         self._daemon = daemon
+        self._highest = highest
+        #: This connection has begun a batch, so the server knows what was the highest.
+        self._begun = False
         self._timeout = timeout
         self._label = label
         self._batch = 0
@@ -103,6 +111,7 @@ class Connection:
 
     def close(self) -> None:
         """Close the connection; the next batch opens it again."""
+        self._begun = False
         self._usual_link.disconnect()
         self._patient_link.disconnect()
 
@@ -149,6 +158,7 @@ class Connection:
                 return
         except BROKEN:
             pass
+        self._begun = False
         self._link.disconnect()  # nothing is due on it, so this was the end of the stream
         self._link.connect()
 
@@ -158,9 +168,10 @@ class Connection:
         """Send what has no reply yet and read the replies, as far as they come."""
         sent = list(commands)
         if begin:
-            sent.insert(0, pack(("EVALSHA", SCRIPTS["begin"].sha, 1, self._base, self._daemon, self._batch)))
+            sent.insert(0, self._begin())
         self._send(sent)
         begun = self._read() if begin else b"+"
+        self._begun = self._begun or (begin and begun == b"+")
         again = False
         for request in requests:
             for _ in range(request.preliminary):
@@ -177,6 +188,10 @@ class Connection:
         if again:
             self.load_scripts()
             raise _Again
+
+    def _begin(self) -> bytes:
+        known = () if self._begun else (self._highest.message, self._highest.queue)
+        return pack(("EVALSHA", SCRIPTS["begin"].sha, 1, self._base, self._daemon, self._batch, *known))
 
     def _send(self, commands: Sequence[bytes]) -> None:
         data = b"".join(commands)

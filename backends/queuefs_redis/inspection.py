@@ -8,8 +8,7 @@ import redis
 import structlog
 
 from queuefs.errors import StoreUnusable
-from queuefs_redis.connection import BROKEN
-from queuefs_redis.request import word_of
+from queuefs_redis.request import BROKEN, word_of
 
 if TYPE_CHECKING:
     from queuefs_redis.connection import Connection
@@ -19,8 +18,11 @@ _log = structlog.get_logger(__name__)
 #: The scripts use ZADD LT, which came with it.
 _OLDEST = (6, 2)
 
+#: The version of how things are kept below the prefix; the first one noted none.
+LAYOUT = 2
 
-def inspect(connection: Connection, label: str) -> None:
+
+def inspect(connection: Connection, base: str, label: str) -> None:
     """Connect, load the scripts and refuse a server that would lose messages; called on a worker thread.
 
     Raises:
@@ -29,6 +31,7 @@ def inspect(connection: Connection, label: str) -> None:
     try:
         info = _info(connection)
         _check(info, connection, label)
+        _check_layout(connection, base, label)
         connection.load_scripts()
     except redis.AuthenticationError as error:
         raise StoreUnusable(f"the Redis server at {label} refuses the login: {error}") from error
@@ -78,6 +81,18 @@ def _check(info: dict[str, str], connection: Connection, label: str) -> None:
     replicated = info.get("connected_slaves", "0") != "0"
     if info and info.get("aof_enabled") != "1" and not replicated and not _setting(connection, "save"):
         _log.warning("redis keeps nothing on disk and has no replica: its end is that of all messages", server=label)
+
+
+def _check_layout(connection: Connection, base: str, label: str) -> None:
+    noted = connection.ask("GET", base + "layout")
+    if noted is None and connection.ask("EXISTS", base + "queues"):
+        noted = b"1"
+    if noted not in (None, b"%d" % LAYOUT):
+        raise StoreUnusable(
+            f"the store at {label} has layout {noted.decode()}, and this QueueFS knows layout {LAYOUT} alone; "
+            "name another prefix, or use the QueueFS that made it"
+        )
+    connection.ask("PUBLISH", base + "did", "")  # a login without the right to would fail in the middle of a step
 
 
 def _setting(connection: Connection, name: str) -> str:

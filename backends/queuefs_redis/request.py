@@ -16,6 +16,7 @@ from queuefs.errors import (
     QueueBusy,
     QueueExists,
     QueueFSError,
+    QueueFull,
     QueueNotEmpty,
     QueueNotFound,
     StoreFull,
@@ -30,12 +31,17 @@ T = TypeVar("T")
 #: An argument of a script.
 Arg = bytes | str | int
 
+#: What says that the connection is gone or useless, not that a command was refused. (redis-py makes errors of
+#: authentication and of a server that is loading its data kinds of ConnectionError.)
+BROKEN = (redis.ConnectionError, redis.TimeoutError, redis.InvalidResponse, OSError)
+
 #: What a script refuses by answering "-word".
 _REFUSALS: dict[bytes, QueueFSError] = {
     b"-noqueue": QueueNotFound(),
     b"-exists": QueueExists(),
     b"-notempty": QueueNotEmpty(),
     b"-busy": QueueBusy(),
+    b"-full": QueueFull(),
     b"-loop": BadValue("a queue can't be moved into itself"),
     b"-exhausted": IdsExhausted(),
     b"-nomessage": MessageNotFound("that message is not being written (any more)"),

@@ -1,22 +1,22 @@
-"""The request for a view of a whole queue, which is no script."""
+"""The requests for a view of a whole queue, which are no scripts."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from queuefs.message import Message
-from queuefs_redis.records import snapshot_of
+from queuefs_redis.records import dead_of, snapshot_of
 from queuefs_redis.request import Request, pack
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from queuefs.message import QueueId
     from queuefs_redis.request import Arg
 
 
-class Snapshot(Request[list[Message]]):
-    """All unacknowledged messages of a queue, from one transaction.
+class View(Request[list[Message]]):
+    """Messages of a queue, from one transaction.
 
     A script would hold the server several times as long: each string goes into Lua and out again (measured with a
     million messages: 10 s until all was read, against 6 s).
@@ -24,25 +24,47 @@ class Snapshot(Request[list[Message]]):
 
     __slots__ = ("_queue",)
 
-    preliminary = 5
     patient = True
+    #: What is read: commands with the part of the queue's keys that each is for, and what follows that.
+    reads: ClassVar[Sequence[tuple[Arg, str, Sequence[Arg]]]]
 
-    def __init__(self, queue: QueueId) -> None:
+    def __init__(self, name: str, queue: QueueId, decode: Callable[[Sequence[object]], list[Message]]) -> None:
         """Prepare to look at *queue*."""
-        super().__init__("snapshot", decode=snapshot_of)
+        super().__init__(name, decode=decode)
         self._queue = queue
 
     def packed(self, base: str, who: Sequence[Arg]) -> bytes:  # noqa: ARG002 - it changes nothing, so no matter who
         """Return the transaction; the replies before that of EXEC say that its commands are queued."""
-        keys = f"{base}q:{self._queue}"
-        return b"".join(
-            pack(command)
-            for command in (
-                ("MULTI",),
-                ("HEXISTS", f"{base}queues", self._queue),
-                ("ZRANGE", f"{keys}:aside", 0, -1, "WITHSCORES"),
-                ("ZRANGE", f"{keys}:processing", 0, -1, "WITHSCORES"),
-                ("HGETALL", f"{keys}:meta"),
-                ("EXEC",),
-            )
-        )
+        reads = [(command, f"{base}q:{self._queue}:{part}", *rest) for command, part, rest in self.reads]
+        known = ("HEXISTS", f"{base}queues", self._queue)
+        return b"".join(pack(command) for command in (("MULTI",), known, *reads, ("EXEC",)))
+
+
+class Snapshot(View):
+    """All unacknowledged messages."""
+
+    __slots__ = ()
+
+    preliminary = 5
+    reads = (
+        ("ZRANGE", "aside", (0, -1, "WITHSCORES")),
+        ("ZRANGE", "processing", (0, -1, "WITHSCORES")),
+        ("HGETALL", "meta", ()),
+    )
+
+    def __init__(self, queue: QueueId) -> None:
+        """Prepare to look at *queue*."""
+        super().__init__("snapshot", queue, snapshot_of)
+
+
+class Dead(View):
+    """All dead messages."""
+
+    __slots__ = ()
+
+    preliminary = 3
+    reads = (("HGETALL", "dead", ()),)
+
+    def __init__(self, queue: QueueId) -> None:
+        """Prepare to look at *queue*."""
+        super().__init__("dead", queue, dead_of)

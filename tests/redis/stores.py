@@ -10,19 +10,26 @@ import trio
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from queuefs.message import ROOT, Owner
+from queuefs.backend import Tick
+from queuefs.message import ROOT, Draft, Message, MessageId, Owner, QueueId, Ref, Room, Verdict
 from queuefs_redis import RedisBackend
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable, Sequence
     from contextlib import AbstractAsyncContextManager
 
-    from queuefs.message import MessageId, QueueId
+    from queuefs.backend import Settled
 
 OWNER = Owner(uid=0, gid=0, mode=0o755)
 
 #: Seconds that a lease of these tests takes when its end does not matter.
 LEASE = 300.0
+
+#: What a writer asks for that asks for nothing.
+PLAIN = Draft()
+
+#: Room without limits.
+ANY = Room()
 
 _numbers = itertools.count(1)
 
@@ -51,16 +58,78 @@ async def new_queue(backend: RedisBackend, name: str = "jobs") -> QueueId:
     return (await backend.create_queue(ROOT, name, owner=OWNER, now=0)).id
 
 
-async def stage(backend: RedisBackend, queue: QueueId, data: bytes = b"x", *, now: float = 0) -> MessageId:
+def begin(
+    backend: RedisBackend,
+    queue: QueueId,
+    data: bytes = b"x",
+    draft: Draft = PLAIN,
+    *,
+    room: Room = ANY,
+    partial: bool = False,
+    now: float = 0,
+) -> Awaitable[MessageId]:
+    """Stage a message; what is returned is to be awaited."""
+    return backend.stage(queue, data, draft=draft, room=room, partial=partial, now=now)
+
+
+async def stage(
+    backend: RedisBackend, queue: QueueId, data: bytes = b"x", draft: Draft = PLAIN, *, now: float = 0
+) -> MessageId:
     """Stage a message."""
-    return await backend.stage(queue, data, partial=False, priority=0, now=now)
+    return await begin(backend, queue, data, draft, now=now)
 
 
-async def put(backend: RedisBackend, queue: QueueId, data: bytes = b"x") -> MessageId:
-    """Stage and publish a message."""
-    message = await stage(backend, queue, data)
-    await backend.publish(queue, message)
-    return message
+def publish(
+    backend: RedisBackend, queue: QueueId, message: MessageId, *, now: float = 0, window: float = 0
+) -> Awaitable[MessageId]:
+    """Publish a message; what is returned is to be awaited."""
+    return backend.publish(queue, message, now=now, window=window)
+
+
+async def put(
+    backend: RedisBackend,
+    queue: QueueId,
+    data: bytes = b"x",
+    draft: Draft = PLAIN,
+    *,
+    now: float = 0,
+    window: float = 0,
+) -> MessageId:
+    """Stage and publish a message; return the id that counts."""
+    message = await stage(backend, queue, data, draft, now=now)
+    return await publish(backend, queue, message, now=now, window=window)
+
+
+def take(
+    backend: RedisBackend,
+    queue: QueueId,
+    count: int = 1,
+    *,
+    lease: float = LEASE,
+    lifo: bool = False,
+    now: float = 0,
+) -> Awaitable[Sequence[Message]]:
+    """Claim messages; what is returned is to be awaited."""
+    return backend.claim(queue, count=count, lease=lease, lifo=lifo, now=now)
+
+
+def look(
+    backend: RedisBackend, queue: QueueId, count: int = 9, *, lifo: bool = False, now: float = 0
+) -> Awaitable[Sequence[Message]]:
+    """Peek; what is returned is to be awaited."""
+    return backend.peek(queue, count=count, lifo=lifo, now=now)
+
+
+def nack(backend: RedisBackend, queue: QueueId, refs: Sequence[Ref], *, now: float = 0) -> Awaitable[Sequence[Settled]]:
+    """Give messages back; what is returned is to be awaited."""
+    return backend.nack(queue, [Verdict(ref=ref) for ref in refs], now=now)
+
+
+async def lose(backend: RedisBackend, queue: QueueId, *, now: float = 0) -> Tick:
+    """Let one round of upkeep look, and end the leases that it finds to be over, all of *queue*."""
+    tick = await backend.tick(now=now, limit=100)
+    await backend.expire(queue, [Verdict(ref=each.receipt) for each in tick.overdue], now=now)
+    return tick
 
 
 async def until(condition: Callable[[], bool]) -> None:

@@ -8,7 +8,7 @@ import pytest
 import redis
 
 from queuefs.message import Counts
-from tests.redis.stores import LEASE, connect, new_prefix, new_queue, put
+from tests.redis.stores import connect, look, new_prefix, new_queue, put, take
 
 if TYPE_CHECKING:
     from tests.conftest import Logs
@@ -34,11 +34,11 @@ async def test_they_are_skipped_and_stay_pending(
                     client.hdel(key, id_)
                 else:
                     client.hset(key, id_, value)
-        claimed = await backend.claim(queue, count=3, lease=LEASE, now=0)
+        claimed = await take(backend, queue, 3)
         assert [message.id for message in claimed] == [messages[1], messages[3], messages[4]]
         assert await backend.counts(queue) == Counts(pending=2, processing=3)
-        assert await backend.claim(queue, count=3, lease=LEASE, now=0) == []
-        assert await backend.peek(queue, count=3) == []
+        assert await take(backend, queue, 3) == []
+        assert await look(backend, queue, 3) == []
         assert [message.id for message in await backend.snapshot(queue)] == messages
         assert await backend.payloads(queue, messages[:2]) == [None, b"1"]
         assert sum(said in sentence for sentence in await backend.audit()) == 2
@@ -56,6 +56,6 @@ async def test_a_look_finds_what_is_behind_them(redis_server: RedisServer, logs:
         with redis.Redis(port=redis_server.port) as client:
             client.hset(f"{{{prefix}}}:q:{queue}:body", f"{messages[0]:019d}", "spoilt")
             client.hdel(f"{{{prefix}}}:q:{queue}:body", f"{messages[1]:019d}")
-        assert [message.id for message in await backend.peek(queue, count=1)] == messages[2:3]
-        assert [message.id for message in await backend.peek(queue, count=9)] == messages[2:]
+        assert [message.id for message in await look(backend, queue, 1)] == messages[2:3]
+        assert [message.id for message in await look(backend, queue, 9)] == messages[2:]
         assert await backend.counts(queue) == Counts(pending=4, processing=0)

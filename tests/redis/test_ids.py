@@ -10,7 +10,7 @@ import redis
 from queuefs.backend import Settled
 from queuefs.errors import IdsExhausted
 from queuefs.message import MAX_MESSAGE_ID, Ref
-from tests.redis.stores import LEASE, connect, new_prefix, new_queue, put, stage
+from tests.redis.stores import connect, lose, nack, new_prefix, new_queue, publish, put, stage, take
 
 if TYPE_CHECKING:
     from tests.support.redis_server import RedisServer
@@ -26,14 +26,14 @@ async def test_ids_beyond_a_double_stay_apart_and_in_order(redis_server: RedisSe
         messages = [await stage(backend, queue, b"%d" % n) for n in range(5)]
         assert messages == list(range(last + 1, last + 6))
         for message in reversed(messages):
-            await backend.publish(queue, message)
-        claimed = await backend.claim(queue, count=4, lease=LEASE, now=0)
+            await publish(backend, queue, message)
+        claimed = await take(backend, queue, 4)
         assert [message.id for message in claimed] == messages[:4]
         assert [message.data for message in claimed] == [b"0", b"1", b"2", b"3"]
         assert await backend.ack(queue, [Ref(messages[1]), claimed[0].receipt]) == [Settled.DONE, Settled.DONE]
-        assert await backend.nack(queue, [Ref(messages[2])]) == [Settled.DONE]
-        await backend.claim(queue, count=1, lease=0, now=0)
-        assert (await backend.tick(now=0, limit=9)).expired == [(queue, messages[2])]
+        assert await nack(backend, queue, [Ref(messages[2])]) == [Settled.DONE]
+        await take(backend, queue, 1, lease=0, now=0)
+        assert [each.receipt.id for each in (await lose(backend, queue)).overdue] == [messages[2]]
         assert [message.id for message in await backend.snapshot(queue)] == messages[2:]
         assert await backend.payloads(queue, messages) == [None, None, b"2", b"3", b"4"]
         assert await backend.audit() == []

@@ -12,7 +12,7 @@ import trio
 from queuefs.backend import Settled
 from queuefs.errors import OutcomeUnknown
 from queuefs.message import Counts
-from tests.redis.stores import LEASE, connect, new_prefix, new_queue, put, stage
+from tests.redis.stores import ANY, begin, connect, look, new_prefix, new_queue, publish, put, stage, take
 from tests.support.lossy_proxy import LossyProxy
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ class TestOneLostReply:
             message = await stage(backend, queue, b"abc")
             assert proxy.lost == 1
             assert await stage(backend, queue) == message + 1
-            await backend.publish(queue, message)
-            assert [each.data for each in await backend.peek(queue, count=9)] == [b"abc"]
+            await publish(backend, queue, message)
+            assert [each.data for each in await look(backend, queue, 9)] == [b"abc"]
             assert await backend.audit() == []
 
     async def test_a_message_is_claimed_once(self, proxy: LossyProxy, silent: bool) -> None:  # noqa: FBT001 - a parameter
@@ -50,7 +50,7 @@ class TestOneLostReply:
             first = await put(backend, queue, b"abc")
             await put(backend, queue)
             proxy.lose_replies(silent=silent)
-            (message,) = await backend.claim(queue, count=1, lease=LEASE, now=0)
+            (message,) = await take(backend, queue, 1)
             assert proxy.lost == 1
             assert (message.id, message.data, message.attempt, message.claims) == (first, b"abc", 1, 1)
             assert await backend.counts(queue) == Counts(pending=1, processing=1)
@@ -60,7 +60,7 @@ class TestOneLostReply:
         async with connect(proxy.port, new_prefix(), timeout=TIMEOUT) as backend:
             queue = await new_queue(backend)
             await put(backend, queue)
-            (message,) = await backend.claim(queue, count=1, lease=LEASE, now=0)
+            (message,) = await take(backend, queue, 1)
             proxy.lose_replies(silent=silent)
             assert await backend.ack(queue, [message.receipt]) == [Settled.DONE]
             assert proxy.lost == 1
@@ -72,24 +72,24 @@ class TestOneLostReply:
             queue = await new_queue(backend)
             message = await stage(backend, queue, b"abc")
             proxy.lose_replies(silent=silent)
-            await backend.append(queue, message, b"def", offset=3, partial=False)
-            await backend.append(queue, message, b"ghi", offset=6, partial=False)
-            await backend.publish(queue, message)
-            assert [each.data for each in await backend.peek(queue, count=9)] == [b"abcdefghi"]
+            await backend.append(queue, message, b"def", offset=3, partial=False, room=ANY)
+            await backend.append(queue, message, b"ghi", offset=6, partial=False, room=ANY)
+            await publish(backend, queue, message)
+            assert [each.data for each in await look(backend, queue, 9)] == [b"abcdefghi"]
 
     async def test_other_changes_are_made_once(self, proxy: LossyProxy, silent: bool) -> None:  # noqa: FBT001 - a parameter
         async with connect(proxy.port, new_prefix(), timeout=TIMEOUT) as backend:
             proxy.lose_replies(silent=silent)
             queue = await new_queue(backend)
             await put(backend, queue)
-            await backend.claim(queue, count=1, lease=LEASE, now=0)
+            await take(backend, queue, 1)
             await put(backend, queue)
             proxy.lose_replies(silent=silent)
             assert await backend.clear(queue) == Counts(pending=1, processing=1)
             await put(backend, queue)
-            await backend.claim(queue, count=1, lease=0, now=0)
+            await take(backend, queue, 1, lease=0, now=0)
             proxy.lose_replies(silent=silent)
-            assert len((await backend.tick(now=0, limit=9)).expired) == 1
+            assert len((await backend.tick(now=0, limit=9)).overdue) == 1
             await backend.clear(queue)
             proxy.lose_replies(silent=silent)
             await backend.remove_queue(queue)
@@ -100,15 +100,15 @@ async def test_a_batch_that_is_answered_in_part_is_done_once(proxy: LossyProxy, 
     async with connect(proxy.port, new_prefix(), timeout=TIMEOUT) as backend:
         queue = await new_queue(backend)
         proxy.lose_replies(keep=keep)
-        staging = [backend.stage(queue, b"%d" % n, partial=False, priority=0, now=0) for n in range(50)]
+        staging = [begin(backend, queue, b"%d" % n) for n in range(50)]
         messages = [await each for each in staging]
         assert proxy.lost == 1
         assert messages == list(range(1, 51))
         proxy.lose_replies(keep=keep)
-        for each in [backend.publish(queue, message) for message in messages]:
+        for each in [publish(backend, queue, message) for message in messages]:
             await each
         proxy.lose_replies(keep=keep)
-        claiming = [backend.claim(queue, count=2, lease=LEASE, now=0) for _ in range(25)]
+        claiming = [take(backend, queue, 2) for _ in range(25)]
         claimed = [message for each in claiming for message in await each]
         assert [message.id for message in claimed] == messages
         assert [message.data for message in claimed] == [b"%d" % n for n in range(50)]
@@ -125,7 +125,7 @@ async def test_a_claim_whose_message_is_gone_when_it_is_fetched_again_returns_th
         await put(backend, queue, b"a")
         last = await put(backend, queue, b"b")
         proxy.lose_replies(silent=True)
-        claiming = backend.claim(queue, count=2, lease=LEASE, now=0)
+        claiming = take(backend, queue, 2)
         async with connect(proxy._target, prefix) as other:
             while (await other.counts(queue)).processing < 2:  # noqa: ASYNC110 - another connection makes it so
                 await trio.sleep(0.001)
@@ -146,7 +146,7 @@ async def test_without_any_answer_the_outcome_is_unknown(proxy: LossyProxy, logs
         proxy.lose_replies(0)
         message = await stage(backend, queue)
         assert message == 2  # the first one was carried out, once
-        await backend.publish(queue, message)
+        await publish(backend, queue, message)
 
 
 async def test_an_overtaken_request_is_not_run(redis_server: RedisServer) -> None:
@@ -162,7 +162,8 @@ async def test_an_overtaken_request_is_not_run(redis_server: RedisServer) -> Non
             begin = next(sha for name, sha in _shas() if name == "begin")
             base = f"{{{prefix}}}:"
             assert client.evalsha(begin, 1, base, backend.daemon, current - 1) == b"+"
-            old = client.evalsha(sha, 1, base, backend.daemon, current - 1, 0, queue, 0, 0, "-", "", b"x", 0)
+            rest = (0, 0, "", "", 0, "-", 0, 0, 0, "-", "", "x")
+            old = client.evalsha(sha, 1, base, backend.daemon, current - 1, 0, queue, *rest)
             assert old == b"-late"
             assert client.hgetall(f"{{{prefix}}}:answers:{backend.daemon}") == kept
 

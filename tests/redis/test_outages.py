@@ -13,7 +13,21 @@ import trio
 from queuefs.backend import Settled
 from queuefs.errors import BackendError, BackendUnavailable, StoreFull
 from queuefs.message import Counts
-from tests.redis.stores import LEASE, connect, new_prefix, new_queue, put, stage, until
+from tests.redis.stores import (
+    ANY,
+    begin,
+    connect,
+    look,
+    lose,
+    nack,
+    new_prefix,
+    new_queue,
+    publish,
+    put,
+    stage,
+    take,
+    until,
+)
 from tests.support.redis_server import RedisServer
 
 if TYPE_CHECKING:
@@ -64,7 +78,7 @@ class Users:
         while True:
             begun = time.monotonic()
             try:
-                await self.backend.publish(self.queue, message)
+                await publish(self.backend, self.queue, message)
             except BackendError:
                 self._failed(begun)
             else:
@@ -76,7 +90,7 @@ class Users:
             begun = time.monotonic()
             refs = []
             try:
-                messages = await self.backend.claim(self.queue, count=3, lease=LEASE, now=0)
+                messages = await take(self.backend, self.queue, 3)
                 refs = [message.receipt for message in messages]
                 for answer in await self.backend.ack(self.queue, refs):
                     assert answer is Settled.DONE
@@ -126,9 +140,9 @@ async def test_a_short_outage_is_waited_for(server: RedisServer, logs: Logs) -> 
     async with connect(server.port, new_prefix()) as backend:
         queue = await new_queue(backend)
         server.kill()
-        staging = backend.stage(queue, b"x", partial=False, priority=0, now=0)
+        staging = begin(backend, queue, b"x")
         await trio.to_thread.run_sync(server.start)
-        await backend.publish(queue, await staging)
+        await publish(backend, queue, await staging)
         assert await backend.counts(queue) == Counts(pending=1, processing=0)
 
 
@@ -167,7 +181,7 @@ async def test_a_server_that_hangs_is_an_error_within_the_timeout(server: RedisS
         assert time.monotonic() - begun < TIMEOUT * 1.5
         server.resume()
         message = await put(backend, queue)
-        assert [each.id for each in await backend.peek(queue, count=9)] == [message]
+        assert [each.id for each in await look(backend, queue, 9)] == [message]
 
 
 async def test_forgotten_scripts_are_given_again(server: RedisServer) -> None:
@@ -175,14 +189,14 @@ async def test_forgotten_scripts_are_given_again(server: RedisServer) -> None:
         async with connect(server.port, new_prefix()) as backend:
             queue = await new_queue(backend)
             client.script_flush()
-            staging = [backend.stage(queue, b"x", partial=False, priority=0, now=0) for _ in range(20)]
+            staging = [begin(backend, queue, b"x") for _ in range(20)]
             messages = [await each for each in staging]
             assert messages == list(range(1, 21))
             client.script_flush()
             assert await backend.counts(queue) == Counts(pending=0, processing=0)
             client.script_flush()
             for message in messages:
-                await backend.publish(queue, message)
+                await publish(backend, queue, message)
             assert await backend.counts(queue) == Counts(pending=20, processing=0)
 
 
@@ -204,8 +218,8 @@ async def test_scripts_that_are_forgotten_over_and_over_confuse_nobody(server: R
         try:
             queue = await new_queue(first)
             for backend in (first, second):
-                staging = [backend.stage(queue, b"x" * 1000, partial=False, priority=0, now=0) for _ in range(100)]
-                publishing = [backend.publish(queue, await each) for each in staging]
+                staging = [begin(backend, queue, b"x" * 1000) for _ in range(100)]
+                publishing = [publish(backend, queue, await each) for each in staging]
                 for each in publishing:
                     await each
             assert await first.counts(queue) == Counts(pending=200, processing=0)
@@ -225,17 +239,17 @@ async def test_a_full_server_takes_no_message_and_lets_the_others_go(server: Red
             with pytest.raises(StoreFull):
                 await stage(backend, queue)
             with pytest.raises(StoreFull):
-                await backend.append(queue, staged, b"def", offset=3, partial=False)
+                await backend.append(queue, staged, b"def", offset=3, partial=False, room=ANY)
             with pytest.raises(StoreFull):
                 await new_queue(backend, "other")
             await backend.tick(now=0, limit=10)
-            await backend.publish(queue, staged)
+            await publish(backend, queue, staged)
             await backend.discard(queue, dropped)
-            messages = await backend.claim(queue, count=4, lease=LEASE, now=0)
+            messages = await take(backend, queue, 4)
             refs = [message.receipt for message in messages]
             assert await backend.extend(queue, refs[3:], lease=0, now=0) == [Settled.DONE]
-            assert len((await backend.tick(now=0, limit=10)).expired) == 1
-            assert await backend.nack(queue, refs[2:3]) == [Settled.DONE]
+            assert len((await lose(backend, queue)).overdue) == 1
+            assert await nack(backend, queue, refs[2:3]) == [Settled.DONE]
             assert await backend.undo(queue, refs[1:2]) == [Settled.DONE]
             assert await backend.ack(queue, refs[:1]) == [Settled.DONE]
             assert await backend.clear(queue) == Counts(pending=4, processing=0)
@@ -256,7 +270,7 @@ async def test_a_server_that_became_a_replica_is_unavailable_until_it_is_master_
             assert await backend.counts(queue) == Counts(pending=0, processing=0)
             client.replicaof("NO", "ONE")
             message = await put(backend, queue)
-            assert [each.id for each in await backend.peek(queue, count=9)] == [message]
+            assert [each.id for each in await look(backend, queue, 9)] == [message]
 
 
 async def test_a_changed_password_is_an_error_and_a_restored_one_ends_it(server: RedisServer, logs: Logs) -> None:

@@ -12,7 +12,7 @@ import trio
 from queuefs.backend import Settled
 from queuefs.errors import QueueExists
 from queuefs.message import ROOT, Counts, MessageId
-from tests.redis.stores import LEASE, OWNER, connect, die, new_prefix, new_queue, put, stage
+from tests.redis.stores import OWNER, begin, connect, die, look, nack, new_prefix, new_queue, publish, put, stage, take
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,12 +35,12 @@ async def test_no_message_has_two_holders(redis_server: RedisServer) -> None:
 
         async def consume(backend: RedisBackend) -> None:
             while len(holders) < total:
-                for message in await backend.claim(queue, count=2, lease=LEASE, now=0):
+                for message in await take(backend, queue, 2):
                     assert message.id not in holders
                     holders[message.id] = message.claims
                     if message.id % 10 == 0 and message.claims == 1:
                         del holders[message.id]
-                        await backend.nack(queue, [message.receipt])
+                        await nack(backend, queue, [message.receipt])
                     else:
                         assert await backend.ack(queue, [message.receipt]) == [Settled.DONE]
 
@@ -82,13 +82,13 @@ class TestTheDead:
             queue = await new_queue(other)
             async with connect(redis_server.port, prefix, server_time=False) as dead:
                 whole = await stage(dead, queue, b"whole", now=100)
-                await dead.stage(queue, b"par", partial=True, priority=0, now=100)
+                await begin(dead, queue, b"par", partial=True, now=100)
                 await die(dead)
             for now in (100, 105, 110, 114.9):
                 assert (await other.tick(now=now, limit=9)).adopted == []
             tick = await other.tick(now=115, limit=9)
             assert tick.adopted == [(queue, whole)]
-            assert [each.data for each in await other.peek(queue, count=9)] == [b"whole"]
+            assert [each.data for each in await look(other, queue, 9)] == [b"whole"]
             assert await other.audit() == []
             await other.clear(queue)
             await other.remove_queue(queue)
@@ -131,7 +131,7 @@ class TestTheDead:
             queue = await new_queue(other)
             async with connect(redis_server.port, prefix) as leaving:
                 message = await stage(leaving, queue)
-                await leaving.stage(queue, b"par", partial=True, priority=0, now=0)
+                await begin(leaving, queue, b"par", partial=True, now=0)
             assert [each.id for each in await other.snapshot(queue)] == [message]
             assert await other.audit() == []
 
@@ -154,7 +154,7 @@ class TestTheDead:
             assert (await backend.tick(now=100, limit=9)).next_due == 5
             queue = await new_queue(backend)
             await put(backend, queue)
-            await backend.claim(queue, count=1, lease=2, now=100)
+            await take(backend, queue, 1, lease=2, now=100)
             assert (await backend.tick(now=101, limit=9)).next_due == 1
 
 
@@ -186,17 +186,17 @@ class TestWakeMessages:
             name = b"%d" % queue
             message = await stage(backend, queue)
             assert heard() == []
-            await backend.publish(queue, message)
+            await publish(backend, queue, message)
             assert heard() == [name]
-            for verb in (backend.nack, backend.undo):
-                (claimed,) = await backend.claim(queue, count=1, lease=LEASE, now=0)
+            for verb in (nack, lambda backend, queue, refs: backend.undo(queue, refs)):
+                (claimed,) = await take(backend, queue, 1)
                 assert heard() == []
-                await verb(queue, [claimed.receipt])
+                await verb(backend, queue, [claimed.receipt])
                 assert heard() == [name]
-            await backend.claim(queue, count=1, lease=0, now=0)
+            await take(backend, queue, 1, lease=0, now=0)
             await backend.tick(now=0, limit=9)
             assert heard() == [name]
-            (claimed,) = await backend.claim(queue, count=1, lease=LEASE, now=0)
+            (claimed,) = await take(backend, queue, 1)
             await backend.ack(queue, [claimed.receipt])
             await backend.ack(queue, [claimed.receipt])
             assert heard() == []

@@ -1,4 +1,4 @@
--- uses: common, once, pending
+-- uses: common, once, keys, messages
 -- ARGV: queue, then id and claim for each message whose payload is not what was put in ('' if it was not claimed).
 -- The claim is undone, but the message doesn't return to the head of its queue, where it would be in the way for ever.
 if before then
@@ -9,16 +9,18 @@ if not known(queue) then
   return '-noqueue'
 end
 go_on_when_full()
+local undone = {}
 for i = 5, #ARGV, 2 do
   local id, claim = ARGV[i], ARGV[i + 1]
-  local letter, meta = standing(queue, id, claim)
+  local letter, m = standing(queue, id, claim)
   if claim ~= '' and letter == 'D' then
-    undo(queue, id, meta)
+    count(queue, 'dequeued', -1)
+    undo(queue, id, m)
+    undone[#undone + 1] = id
   end
-  local score = redis.call('ZSCORE', key(queue, 'pending'), id)
-  if score then
-    redis.call('ZADD', key(queue, 'aside'), score, id)
-    redis.call('ZREM', key(queue, 'pending'), id)
+  if redis.call('ZSCORE', key(queue, 'pending'), id) then
+    move_aside(queue, id, m, 'aside')
   end
 end
+tell(queue, 'undo', undone)
 return answer('')

@@ -16,4 +16,8 @@ for _, daemon in ipairs(redis.call('ZRANGE', P .. 'daemons', 0, -1)) do
     stages[#stages + 1] = text
   end
 end
-return {queues, children, stages, redis.call('HGETALL', P .. 'bytes'), redis.call('ZRANGE', P .. 'leases', 0, -1, 'WITHSCORES')}
+local found = {queues, children, stages, redis.call('HGETALL', P .. 'configs')}
+for _, what in ipairs({'leases', 'delays', 'lapses', 'windows'}) do
+  found[#found + 1] = redis.call('ZRANGE', P .. what, 0, -1, 'WITHSCORES')
+end
+return found

@@ -1,5 +1,6 @@
 -- uses: common
--- ARGV: daemon, now, after which silence a daemon is dead. Notes that it lives, and since when without a gap.
+-- ARGV: daemon, now, after which silence a daemon is dead, where this one runs. Notes that it lives, and since when
+-- without a gap. Returns each daemon and where it runs.
 go_on_when_full()
 local now = clock(ARGV[2])
 local last = redis.call('ZSCORE', P .. 'daemons', ARGV[1])
@@ -9,4 +10,7 @@ else
   redis.call('HSETNX', P .. 'beating', ARGV[1], digits(now))
 end
 redis.call('ZADD', P .. 'daemons', digits(now), ARGV[1])
-return '+'
+redis.call('HSET', P .. 'places', ARGV[1], ARGV[4])
+local found = redis.call('HGETALL', P .. 'places')
+table.insert(found, 1, '+')
+return found

@@ -1,7 +1,9 @@
 -- What every script begins with. KEYS[1] is what begins every key, '{prefix}:'; so all keys lie in one slot.
 local P = KEYS[1]
 
--- A key of one queue: pending, aside, processing (sorted sets of ids), meta, body, staged (hashes by id).
+-- A key of one queue. Sorted sets of ids: pending, delayed, paused, over and aside (see `messages.lua`), processing (by
+-- the end of the lease), odd, expiry. Hashes by id: meta and body, dead and remains (the same of dead ones), staged.
+-- Others: keys, published and windows (see `keys.lua`), sums (bytes of messages and of stages, and the totals).
 local function key(queue, part)
   return P .. 'q:' .. queue .. ':' .. part
 end
@@ -24,13 +26,34 @@ local function known(queue)
   return redis.call('HEXISTS', P .. 'queues', queue) == 1
 end
 
--- Tells every daemon that messages of this queue have become pending.
-local function wake(queue)
-  redis.call('PUBLISH', P .. 'wake', queue)
+-- A queue as it is answered: 'number length config record'.
+local function described(number, record)
+  local config = redis.call('HGET', P .. 'configs', number) or ''
+  return number .. ' ' .. #config .. ' ' .. config .. record
 end
 
 -- Redis judges a script by the memory there is at its first write, and refuses it if that write needs some. What frees
 -- room, or keeps a message or a daemon alive, therefore begins with a write that needs none, with this one if need be.
 local function go_on_when_full()
   redis.call('UNLINK', P .. 'none')
+end
+
+-- What the other daemons are told: 'daemon', then a line 'queue verb ids' for each step. Without ids it was all of
+-- them, or too many to name; without verb something about the queue has changed.
+local told = {}
+
+local function tell(queue, verb, ids)
+  if not verb then
+    told[#told + 1] = queue
+  elseif not ids then
+    told[#told + 1] = queue .. ' ' .. verb
+  elseif #ids > 0 then
+    told[#told + 1] = queue .. ' ' .. verb .. ' ' .. (#ids <= 1000 and table.concat(ids, ',') or '')
+  end
+end
+
+local function tell_all(daemon)
+  if #told > 0 then
+    redis.call('PUBLISH', P .. 'did', daemon .. '\n' .. table.concat(told, '\n'))
+  end
 end

@@ -1,9 +1,9 @@
--- uses: common
+-- uses: common, keys, messages
 -- ARGV: queue. Returns 'pending processing bytes'.
 local queue = ARGV[1]
 if not known(queue) then
   return '-noqueue'
 end
-local pending = redis.call('ZCARD', key(queue, 'pending')) + redis.call('ZCARD', key(queue, 'aside'))
-local bytes = redis.call('HGET', P .. 'bytes', queue) or '0'
-return '+' .. table.concat({digits(pending), digits(redis.call('ZCARD', key(queue, 'processing'))), bytes}, ' ')
+local bytes = redis.call('HGET', key(queue, 'sums'), 'bytes') or '0'
+local processing = redis.call('ZCARD', key(queue, 'processing'))
+return '+' .. table.concat({digits(pending_count(queue)), digits(processing), bytes}, ' ')

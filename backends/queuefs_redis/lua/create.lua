@@ -1,5 +1,5 @@
 -- uses: common, once
--- ARGV: parent, name, uid, gid, mode, now. Returns 'number record'.
+-- ARGV: parent, name, uid, gid, mode, now, the version of the layout. Returns the queue.
 if before then
   return before
 end
@@ -14,5 +14,6 @@ local number = digits(redis.call('INCR', P .. 'last-queue'))
 local record = table.concat({parent, ARGV[6], ARGV[7], ARGV[8], digits(clock(ARGV[9])), name}, ' ')
 redis.call('HSET', P .. 'queues', number, record)
 redis.call('HSET', P .. 'children:' .. parent, name, number)
-redis.call('PUBLISH', P .. 'tree', number)
-return answer(number .. ' ' .. record)
+redis.call('SET', P .. 'layout', ARGV[10], 'NX')
+tell(number)
+return answer(described(number, record))

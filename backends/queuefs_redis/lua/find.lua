@@ -1,7 +1,7 @@
 -- uses: common
--- ARGV: parent, name. Returns '' or 'number record'.
+-- ARGV: parent, name. Returns '' or the queue.
 local number = redis.call('HGET', P .. 'children:' .. ARGV[1], ARGV[2])
 if not number then
   return '+'
 end
-return '+' .. number .. ' ' .. redis.call('HGET', P .. 'queues', number)
+return '+' .. described(number, redis.call('HGET', P .. 'queues', number))

@@ -4,4 +4,4 @@ local record = redis.call('HGET', P .. 'queues', ARGV[1])
 if not record then
   return '-noqueue'
 end
-return '+' .. ARGV[1] .. ' ' .. record
+return '+' .. described(ARGV[1], record)

@@ -1,11 +1,13 @@
--- uses: common, pending, publishing
--- ARGV: daemon. It closes in order: what it staged and did not settle goes where an adopter would put it, at once.
+-- uses: common, keys, messages, publishing
+-- ARGV: daemon, now. It closes in order: what it staged and did not settle goes where an adopter would put it, at once.
 go_on_when_full()
-local owner = ARGV[1]
+local owner, now = ARGV[1], clock(ARGV[2])
 for _, id in ipairs(redis.call('HKEYS', P .. 'stages:' .. owner)) do
-  adopt(owner, id, redis.call('HGET', P .. 'stages:' .. owner, id))
+  adopt(owner, id, now)
 end
 redis.call('ZREM', P .. 'daemons', owner)
 redis.call('HDEL', P .. 'beating', owner)
+redis.call('HDEL', P .. 'places', owner)
 redis.call('UNLINK', P .. 'answers:' .. owner)
+tell_all(owner)
 return '+'

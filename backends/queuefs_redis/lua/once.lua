@@ -11,5 +11,6 @@ local before = found[2]
 
 local function answer(text)
   redis.call('HSET', answers, ARGV[3], '+' .. text)
+  tell_all(daemon)
   return '+' .. text
 end

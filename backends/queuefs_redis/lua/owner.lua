@@ -11,5 +11,5 @@ end
 go_on_when_full()
 local parent, rest = string.match(record, '^(%S+) %S+ %S+ %S+ (.*)$')
 redis.call('HSET', P .. 'queues', queue, table.concat({parent, ARGV[5], ARGV[6], ARGV[7], rest}, ' '))
-redis.call('PUBLISH', P .. 'tree', queue)
+tell(queue)
 return answer('')

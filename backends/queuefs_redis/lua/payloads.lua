@@ -7,8 +7,12 @@ end
 local found = {'+'}
 for i = 2, #ARGV do
   local meta = redis.call('HGET', key(queue, 'meta'), ARGV[i])
-  local body = redis.call('HGET', key(queue, 'body'), ARGV[i])
+  local body = meta and redis.call('HGET', key(queue, 'body'), ARGV[i])
+  if not meta then
+    meta = redis.call('HGET', key(queue, 'dead'), ARGV[i])
+    body = meta and redis.call('HGET', key(queue, 'remains'), ARGV[i])
+  end
   found[#found + 1] = body and meta or ''
-  found[#found + 1] = meta and body or ''
+  found[#found + 1] = body or ''
 end
 return found

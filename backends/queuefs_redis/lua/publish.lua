@@ -1,16 +1,11 @@
--- uses: common, once, pending, publishing
--- ARGV: queue, id, 1 to publish or 0 to discard.
+-- uses: common, once, keys, messages, publishing
+-- ARGV: queue, id, now, window. Returns the id of the message to which it gave way, or its own.
 if before then
   return before
 end
 local queue, id = ARGV[4], ARGV[5]
-local stage = redis.call('HGET', P .. 'stages:' .. daemon, id)
-if not stage or string.match(stage, '^%S+') ~= queue then
-  return known(queue) and '+' or '-noqueue'
+local s = read_stage(redis.call('HGET', P .. 'stages:' .. daemon, id))
+if s.queue ~= queue then
+  return known(queue) and '+' .. id or '-noqueue'
 end
-if ARGV[6] == '1' then
-  publish_staged(daemon, id, stage)
-else
-  drop_staged(daemon, id, queue)
-end
-return answer('')
+return answer(publish_staged(daemon, id, s, clock(ARGV[6]), tonumber(ARGV[7])))

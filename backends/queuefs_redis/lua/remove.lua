@@ -1,4 +1,4 @@
--- uses: common, once
+-- uses: common, once, keys, messages
 -- ARGV: queue.
 if before then
   return before
@@ -8,8 +8,8 @@ local record = redis.call('HGET', P .. 'queues', queue)
 if not record then
   return '-noqueue'
 end
-if redis.call('EXISTS', P .. 'children:' .. queue, key(queue, 'pending'), key(queue, 'aside'),
-    key(queue, 'processing')) > 0 then
+if redis.call('EXISTS', P .. 'children:' .. queue, key(queue, 'processing'), key(queue, 'dead')) > 0
+    or pending_count(queue) > 0 then
   return '-notempty'
 end
 if redis.call('EXISTS', key(queue, 'staged')) == 1 then
@@ -18,9 +18,13 @@ end
 go_on_when_full()
 local parent, name = string.match(record, '^(%S+) %S+ %S+ %S+ %S+ (.*)$')
 redis.call('HDEL', P .. 'queues', queue)
+redis.call('HDEL', P .. 'configs', queue)
 redis.call('HDEL', P .. 'children:' .. parent, name)
-redis.call('HDEL', P .. 'bytes', queue)
-redis.call('ZREM', P .. 'leases', queue)
-redis.call('UNLINK', key(queue, 'meta'), key(queue, 'body'))
-redis.call('PUBLISH', P .. 'tree', queue)
+for _, what in ipairs({'leases', 'delays', 'lapses', 'windows'}) do
+  redis.call('ZREM', P .. what, queue)
+end
+for _, part in ipairs({'meta', 'body', 'remains', 'odd', 'expiry', 'keys', 'published', 'windows', 'sums'}) do
+  redis.call('UNLINK', key(queue, part))
+end
+tell(queue)
 return answer('')

@@ -28,5 +28,5 @@ local old_parent, rest, old_name = string.match(record, '^(%S+) (%S+ %S+ %S+ %S+
 redis.call('HDEL', P .. 'children:' .. old_parent, old_name)
 redis.call('HSET', P .. 'children:' .. parent, name, queue)
 redis.call('HSET', P .. 'queues', queue, parent .. ' ' .. rest .. ' ' .. name)
-redis.call('PUBLISH', P .. 'tree', queue)
+tell(queue)
 return answer('')

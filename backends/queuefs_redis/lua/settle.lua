@@ -1,49 +1,46 @@
--- uses: common, once, pending
--- ARGV: queue, verb, lease, now, then id and claim for each. Returns one letter for each, see `standing`.
+-- uses: common, once, keys, messages
+-- ARGV: queue, verb, lease, now, then id and claim for each. Returns one letter for each, see `standing`; C is done, and
+-- the message is cancelled.
 if before then
   return before
 end
 local queue, verb = ARGV[4], ARGV[5]
-local processing = key(queue, 'processing')
 local until_ = verb == 'extend' and digits(clock(ARGV[7]) + ARGV[6])
-local settled, done = {}, false
+local settled, done, gone = {}, {}, {}
 
 local VERBS = {
-  ack = function(id, meta)
-    redis.call('ZREM', processing, id)
-    redis.call('HDEL', key(queue, 'body'), id)
-    redis.call('HDEL', key(queue, 'meta'), id)
-    if meta then
-      local _, _, _, _, size = string.match(meta, META)
-      redis.call('HINCRBY', P .. 'bytes', queue, digits(0 - size))
-    end
+  ack = function(id, m)
+    end_claim(queue, id)
+    forget(queue, id, m)
+    done[#done + 1] = id
   end,
-  nack = function(id, meta)
-    give_back(queue, id, meta)
+  undo = function(id, m)
+    local there = undo(queue, id, m) and done or gone
+    there[#there + 1] = id
   end,
-  undo = function(id, meta)
-    undo(queue, id, meta)
-  end,
-  extend = function(id)
+  extend = function(id, m)
     go_on_when_full()
-    redis.call('ZADD', processing, until_, id)
+    redis.call('ZADD', key(queue, 'processing'), until_, id)
+    done[#done + 1] = id
+    return m and m.flag == 'C' and 'C'
   end,
 }
 
 for i = 8, #ARGV, 2 do
-  local letter, meta = standing(queue, ARGV[i], ARGV[i + 1])
+  local letter, m = standing(queue, ARGV[i], ARGV[i + 1])
   if letter == 'D' then
-    VERBS[verb](ARGV[i], meta)
-    done = true
+    letter = VERBS[verb](ARGV[i], m) or letter
   end
   settled[#settled + 1] = letter
 end
-if not done and not known(queue) then
-  return '-noqueue'
+if #done + #gone == 0 then
+  return known(queue) and '+' .. table.concat(settled) or '-noqueue'
 end
-if done and verb == 'extend' then
-  note_lease(queue, until_)
-elseif done and verb ~= 'ack' then
-  wake(queue)
+if verb == 'extend' then
+  note('leases', queue, until_)
+else
+  count(queue, verb == 'ack' and 'acked' or 'dequeued', verb == 'ack' and #done or -#done - #gone)
+  tell(queue, verb, done)
+  tell(queue, 'cancel', gone)
 end
-return done and answer(table.concat(settled)) or '+' .. table.concat(settled)
+return answer(table.concat(settled))

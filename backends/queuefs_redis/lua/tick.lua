@@ -1,75 +1,77 @@
--- uses: common, once, pending, publishing
+-- uses: common, once, keys, messages, publishing, due
 -- ARGV: now, limit, after which silence a daemon is dead, after which it is forgotten.
--- Returns 'next;expired;adopted': microseconds until something is due ('-' if nothing is), and queue:id for each.
+-- Returns 'next;overdue;lapsed;ripe;adopted': microseconds until something is due ('-' if nothing is),
+-- queue:id:claims:attempt:flag, queue:id, queue, and queue:id for each.
 if before then
   return before
 end
-local now, left, dead_after = clock(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
-local leases, daemons = P .. 'leases', P .. 'daemons'
+local now, limit, dead_after = clock(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local left = limit
+local daemons = P .. 'daemons'
 go_on_when_full()
 
-local function expire()
-  local expired = {}
-  while left > 0 do
-    local queue = redis.call('ZRANGEBYSCORE', leases, '-inf', digits(now), 'LIMIT', 0, 1)[1]
-    if not queue then
-      break
-    end
-    local due = redis.call('ZRANGEBYSCORE', key(queue, 'processing'), '-inf', digits(now), 'LIMIT', 0, left)
-    for _, id in ipairs(due) do
-      give_back(queue, id, redis.call('HGET', key(queue, 'meta'), id))
-      expired[#expired + 1] = queue .. ':' .. id
-    end
-    left = left - #due
-    if #due > 0 then
-      wake(queue)
-    end
-    local first = redis.call('ZRANGE', key(queue, 'processing'), 0, 0, 'WITHSCORES')
-    if first[2] then
-      redis.call('ZADD', leases, first[2], queue)
-    else
-      redis.call('ZREM', leases, queue)
-    end
+-- Messages whose delay is over may have been let in by a claim; those of them that are left are worth a word too.
+local function make_ripe(queue, ids)
+  if ripen(queue, now, #ids) > 0 or redis.call('EXISTS', key(queue, 'pending')) == 1 then
+    ripe[#ripe + 1] = queue
+    tell(queue)
   end
-  return expired
 end
 
--- After an outage everybody looks dead; only who has been seen alive for long enough since may judge the others.
+local adopted = {}
+
+-- Returns whether none of its stages is left.
+local function adopt_all(owner)
+  for _, id in ipairs(redis.call('HKEYS', P .. 'stages:' .. owner)) do
+    if left == 0 then
+      return false
+    end
+    local queue, published = adopt(owner, id, now)
+    left = left - 1
+    if published then
+      adopted[#adopted + 1] = queue .. ':' .. id
+    end
+  end
+  return true
+end
+
+local function forget_daemon(owner)
+  redis.call('ZREM', daemons, owner)
+  redis.call('HDEL', P .. 'beating', owner)
+  redis.call('HDEL', P .. 'places', owner)
+  redis.call('UNLINK', P .. 'answers:' .. owner)
+end
+
 local function adopt_from_dead()
-  local adopted = {}
+  for _, owner in ipairs(redis.call('ZRANGEBYSCORE', daemons, 0, 0)) do -- its process has ended
+    if owner ~= daemon and adopt_all(owner) then
+      forget_daemon(owner)
+    end
+  end
+  -- After an outage everybody looks dead; only who has been seen alive for long enough since may judge the others.
   local since = redis.call('HGET', P .. 'beating', daemon)
   if not since or now - since < dead_after then
-    return adopted
+    return
   end
   for _, owner in ipairs(redis.call('ZRANGEBYSCORE', daemons, '-inf', digits(now - dead_after))) do
-    local ids = owner ~= daemon and redis.call('HKEYS', P .. 'stages:' .. owner) or {}
-    for _, id in ipairs(ids) do
-      if left == 0 then
-        return adopted
-      end
-      local queue, published = adopt(owner, id, redis.call('HGET', P .. 'stages:' .. owner, id))
-      left = left - 1
-      if published then
-        adopted[#adopted + 1] = queue .. ':' .. id
-      end
+    if owner ~= daemon and not adopt_all(owner) then
+      return
     end
   end
   -- Not sooner: the answers of one that is only cut off keep its requests from being carried out twice.
   for _, owner in ipairs(redis.call('ZRANGEBYSCORE', daemons, '-inf', digits(now - ARGV[7]), 'LIMIT', 0, 100)) do
-    redis.call('ZREM', daemons, owner)
-    redis.call('HDEL', P .. 'beating', owner)
-    redis.call('UNLINK', P .. 'answers:' .. owner)
+    forget_daemon(owner)
   end
-  return adopted
 end
 
-local expired = expire()
-local adopted = adopt_from_dead()
-local due = '-'
-if left == 0 then
-  due = '0'
-else
-  local first = redis.call('ZRANGE', leases, 0, 0, 'WITHSCORES')
-  due = first[2] and digits(math.max(0, first[2] - now)) or '-'
+left = work_off('lapses', 'expiry', now, left, lapse)
+left = work_off('delays', 'delayed', now, left, make_ripe)
+left = work_off('windows', 'windows', now, left, forget_keys)
+adopt_from_dead()
+local more = look_for_overdue(now, limit)
+for _, what in ipairs({'lapses', 'delays'}) do
+  sooner(redis.call('ZRANGE', P .. what, 0, 0, 'WITHSCORES')[2])
 end
-return answer(due .. ';' .. table.concat(expired, ' ') .. ';' .. table.concat(adopted, ' '))
+local due = (more or left == 0) and '0' or next_at and digits(math.max(0, next_at - now)) or '-'
+return answer(table.concat({due, table.concat(overdue, ' '), table.concat(lapsed, ' '), table.concat(ripe, ' '),
+  table.concat(adopted, ' ')}, ';'))
