@@ -10,7 +10,6 @@ import trio
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from queuefs.backend import Tick
 from queuefs.message import ROOT, Draft, Message, MessageId, Owner, QueueId, Ref, Room, Verdict
 from queuefs_redis import RedisBackend
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
     from contextlib import AbstractAsyncContextManager
 
-    from queuefs.backend import Settled
+    from queuefs.backend import Settled, Tick
 
 OWNER = Owner(uid=0, gid=0, mode=0o755)
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
 import redis
+import trio
 
 from queuefs.backend import Settled
-from queuefs.errors import IdsExhausted
+from queuefs.errors import BackendUnavailable, IdsExhausted
 from queuefs.message import MAX_MESSAGE_ID, Ref
 from tests.redis.stores import connect, lose, nack, new_prefix, new_queue, publish, put, stage, take
+from tests.support.redis_server import RedisServer
 
 if TYPE_CHECKING:
-    from tests.support.redis_server import RedisServer
+    from pathlib import Path
+
+    from tests.conftest import Logs
 
 
 @pytest.mark.parametrize("last", [9, 99, 2**53 - 2, 2**53 + 1, 10**18 - 2, MAX_MESSAGE_ID - 8])
@@ -55,3 +60,28 @@ async def test_the_last_id_is_the_last(redis_server: RedisServer) -> None:
         other = await new_queue(backend, "other")
         with pytest.raises(IdsExhausted):
             await stage(backend, other)
+
+
+async def test_a_server_with_an_older_copy_of_its_data_gives_no_id_twice(tmp_path: Path, logs: Logs) -> None:
+    """What this daemon has seen given is not given again, of messages and of queues."""
+    server = RedisServer(tmp_path)
+    server.start()
+    logs.expect("redis away", count=1)
+    try:
+        async with connect(server.port, new_prefix(), timeout=0.9) as backend:
+            queue = await new_queue(backend)
+            await stage(backend, queue)
+            copy = tmp_path / "copy"
+            shutil.copytree(tmp_path / "appendonlydir", copy)
+            last = [await stage(backend, queue) for _ in range(20)][-1]
+            other = await new_queue(backend, "other")
+            server.kill()
+            with pytest.raises(BackendUnavailable):
+                await backend.counts(queue)
+            shutil.rmtree(tmp_path / "appendonlydir")
+            shutil.copytree(copy, tmp_path / "appendonlydir")
+            await trio.to_thread.run_sync(server.start)
+            assert await stage(backend, queue) == last + 1
+            assert await new_queue(backend, "other") == other + 1
+    finally:
+        server.stop()

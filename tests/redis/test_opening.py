@@ -29,7 +29,7 @@ async def refusal(url: str) -> str:
     """Return why the store at *url* can't be opened; it must be said within the timeout."""
     begun = time.monotonic()
     with pytest.raises(StoreUnusable) as caught:
-        async with open_backend(f"{url}?timeout={TIMEOUT}"):
+        async with open_backend(f"{url}{'&' if '?' in url else '?'}timeout={TIMEOUT}"):
             pass
     assert time.monotonic() - begun < TIMEOUT * 1.5
     return str(caught.value)
@@ -144,5 +144,26 @@ async def test_commands_that_a_managed_server_forbids_are_not_needed(tmp_path: P
             )
         async with open_backend(f"redis://app:pw@127.0.0.1:{server.port}/0") as backend:
             await new_queue(backend)  # type: ignore[arg-type]  # any back end can
+    finally:
+        server.stop()
+
+
+async def test_a_store_of_another_layout_is_left_alone(redis_server: RedisServer) -> None:
+    with redis.Redis(port=redis_server.port) as client:
+        client.hset("{old}:queues", "1", "0 0 0 493 0 jobs")
+        assert "has layout 1, and this QueueFS knows layout 2 alone" in await refusal(f"{redis_server.url}?prefix=old")
+        async with open_backend(f"{redis_server.url}?prefix=new") as backend:
+            await new_queue(backend)  # type: ignore[arg-type]  # any back end can
+        client.set("{new}:layout", "3")
+        assert "has layout 3" in await refusal(f"{redis_server.url}?prefix=new")
+
+
+async def test_a_login_that_may_not_tell_the_others_is_refused(tmp_path: Path) -> None:
+    server = RedisServer(tmp_path)
+    server.start()
+    try:
+        with redis.Redis(port=server.port) as client:
+            client.execute_command("ACL", "SETUSER", "app", "on", ">pw", "~*", "resetchannels", "+@all")
+        assert "can't be used" in await refusal(f"redis://app:pw@127.0.0.1:{server.port}/0")
     finally:
         server.stop()

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-import pytest
 import redis
 import trio
 
 from queuefs.backend import Settled
 from queuefs.errors import QueueExists
 from queuefs.message import ROOT, Counts, MessageId
-from tests.redis.stores import OWNER, begin, connect, die, look, nack, new_prefix, new_queue, publish, put, stage, take
+from tests.redis.stores import OWNER, begin, connect, die, look, nack, new_prefix, new_queue, put, stage, take
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from queuefs_redis import RedisBackend
     from tests.support.redis_server import RedisServer
 
@@ -156,59 +153,3 @@ class TestTheDead:
             await put(backend, queue)
             await take(backend, queue, 1, lease=2, now=100)
             assert (await backend.tick(now=101, limit=9)).next_due == 1
-
-
-class TestWakeMessages:
-    @pytest.fixture
-    def client(self, redis_server: RedisServer) -> Iterator[redis.Redis]:
-        with redis.Redis(port=redis_server.port) as client:
-            yield client
-
-    async def test_whatever_makes_messages_pending_tells_all_daemons(
-        self, redis_server: RedisServer, client: redis.Redis
-    ) -> None:
-        prefix = new_prefix()
-        async with AsyncExitStack() as stack:
-            backend = await stack.enter_async_context(connect(redis_server.port, prefix))
-            pubsub = stack.enter_context(client.pubsub())  # type: ignore[no-untyped-call]  # redis-py's
-            queue = await new_queue(backend)
-            pubsub.subscribe(f"{{{prefix}}}:wake")
-            assert pubsub.get_message(timeout=5)["type"] == "subscribe"
-
-            def heard() -> list[bytes]:
-                """What came up to now: the mark is behind all of it."""
-                client.publish(f"{{{prefix}}}:wake", "mark")
-                found = []
-                while (data := pubsub.get_message(timeout=5)["data"]) != b"mark":
-                    found.append(data)
-                return found
-
-            name = b"%d" % queue
-            message = await stage(backend, queue)
-            assert heard() == []
-            await publish(backend, queue, message)
-            assert heard() == [name]
-            for verb in (nack, lambda backend, queue, refs: backend.undo(queue, refs)):
-                (claimed,) = await take(backend, queue, 1)
-                assert heard() == []
-                await verb(backend, queue, [claimed.receipt])
-                assert heard() == [name]
-            await take(backend, queue, 1, lease=0, now=0)
-            await backend.tick(now=0, limit=9)
-            assert heard() == [name]
-            (claimed,) = await take(backend, queue, 1)
-            await backend.ack(queue, [claimed.receipt])
-            await backend.ack(queue, [claimed.receipt])
-            assert heard() == []
-
-    async def test_changes_of_the_tree_are_told(self, redis_server: RedisServer, client: redis.Redis) -> None:
-        prefix = new_prefix()
-        async with connect(redis_server.port, prefix) as backend:
-            with client.pubsub() as pubsub:  # type: ignore[no-untyped-call]  # redis-py's
-                pubsub.subscribe(f"{{{prefix}}}:tree")
-                assert pubsub.get_message(timeout=5)["type"] == "subscribe"
-                queue = await new_queue(backend)
-                await backend.rename_queue(queue, parent=ROOT, name="work")
-                await backend.set_owner(queue, OWNER)
-                await backend.remove_queue(queue)
-                assert [pubsub.get_message(timeout=5)["data"] for _ in range(4)] == [b"%d" % queue] * 4
