@@ -7,22 +7,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from queuefs.lifecycle import Verb
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from queuefs.backend import Transition
+    from queuefs.lifecycle import Verb
+    from queuefs.lobby import Lobby
     from queuefs.message import MessageId, QueueId
 
 #: Lines that a slow reader may be behind before it loses the oldest.
 BACKLOG = 1024
-
-#: What can make a message claimable.
-FEEDS = frozenset({Verb.PUBLISH, Verb.UNDO, Verb.EXPIRE, Verb.NACK, Verb.RETRY, Verb.RESUME})
-
-#: What makes room, and can make a queue complete.
-DRAINS = frozenset({Verb.ACK, Verb.BURY, Verb.CANCEL, Verb.LAPSE, Verb.CLEAR, Verb.DISCARD, Verb.REPEAT, Verb.DROP})
 
 _encode = msgspec.json.Encoder().encode
 
@@ -56,19 +50,18 @@ class Reader:
 class Events:
     """Tells of transitions."""
 
-    def __init__(self, now: Callable[[], float]) -> None:
-        """Date events by *now*, the wall clock in Unix seconds."""
+    def __init__(self, lobby: Lobby, now: Callable[[], float]) -> None:
+        """Tell *lobby* first; date events by *now*, the wall clock in Unix seconds."""
+        self._lobby = lobby
         self._now = now
         self._readers: dict[QueueId, list[Reader]] = {}
-        #: Called with a queue (None: any) and a verb (None: any) at each transition.
-        self.heed: Callable[[QueueId | None, Verb | None, int], None] = lambda _queue, _verb, _count: None
 
     def tell(self, queue: QueueId, verb: Verb, messages: Iterable[MessageId | None]) -> None:
         """Tell that *verb* happened to *messages* of *queue*; None stands for all of them."""
         ids = list(messages)
         if not ids:
             return
-        self.heed(queue, verb, len(ids))
+        self._lobby.heed(queue, verb, len(ids))
         readers = self._readers.get(queue)
         if readers:
             at = round(self._now(), 6)
@@ -77,11 +70,15 @@ class Events:
                 for reader in readers:
                     reader.add(line)
 
+    def ripe(self, queue: QueueId) -> None:
+        """Tell that a delay ended in *queue*: no transition, but there is something to hand out."""
+        self._lobby.claims.wake(queue)
+
     def heard(self, transitions: Sequence[Transition]) -> None:
         """Pass on what other daemons did."""
         for one in transitions:
             if one.queue is None or one.verb is None:
-                self.heed(one.queue, one.verb, 1)
+                self._lobby.heed(one.queue, one.verb, 1)
             else:
                 self.tell(one.queue, one.verb, [one.message])
 

@@ -92,6 +92,18 @@ class Handover:
         """Make *call* now, and again until the back end has taken it; it must be idempotent. Never suspends."""
         await self._start(queue, call, heed, again=True)
 
+    async def in_order(self, queue: QueueId, command: Callable[[], Awaitable[None]]) -> None:
+        """Carry out *command*, which may suspend, and let the queue's later calls wait for it."""
+
+        async def held_up() -> None:
+            try:
+                await command()
+            finally:
+                self._let_go(queue, 1)
+
+        self._held_up[queue] += 1
+        await self._start(queue, held_up, lambda _done: None, again=False)
+
     async def _start(
         self,
         queue: QueueId,
@@ -131,8 +143,12 @@ class Handover:
                     log.info("done late after close", queue=work.queue)
                     return
         finally:
-            self._held_up[work.queue] -= holds
-            self._held_up += Counter()  # drops what is zero
+            self._let_go(work.queue, holds)
+
+    def _let_go(self, queue: QueueId, holds: int) -> None:
+        self._held_up[queue] -= holds
+        if not self._held_up[queue]:
+            del self._held_up[queue]
 
     async def barrier(self, queue: QueueId) -> None:
         """Return once nothing of *queue* is held up; at once when nothing ever failed.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from queuefs.errors import QueueFSError
@@ -9,7 +10,12 @@ from queuefs.stage import Stage
 
 if TYPE_CHECKING:
     from queuefs.message import MessageId, QueueId
-    from queuefs.stage import Terms, Tools
+    from queuefs.parts import Parts
+    from queuefs.stage import Terms, WithRoom
+
+
+#: A line with its newline, or the last one without.
+_LINE = re.compile(rb"[^\n]*\n|[^\n]+")
 
 
 class LineStage:
@@ -18,9 +24,10 @@ class LineStage:
     Blank lines are none.
     """
 
-    def __init__(self, tools: Tools, queue: QueueId, terms: Terms) -> None:
+    def __init__(self, parts: Parts, queue: QueueId, terms: Terms, with_room: WithRoom) -> None:
         """Begin; nothing is stored before the first write."""
-        self._tools = tools
+        self._parts = parts
+        self._with_room = with_room
         self._queue = queue
         self._terms = terms
         #: The line whose newline has not come.
@@ -37,37 +44,28 @@ class LineStage:
         Raises:
             QueueFSError: the first line could not be taken; as of `Stage.write`.
         """
-        *lines, rest = data.split(b"\n")
         taken = 0
-        for line in lines:
-            if not await self._take(line, is_first=taken == 0):
+        for piece in _LINE.findall(data):
+            try:
+                await self._take(piece)
+            except QueueFSError:
+                if not taken:
+                    raise
                 return taken
-            await self._end_line(is_first=taken == 0)
-            taken += len(line) + 1
-        if rest and not await self._take(rest, is_first=taken == 0):
-            return taken
+            taken += len(piece)
         self.writes += 1
-        return len(data)
+        return taken
 
-    async def _take(self, piece: bytes, *, is_first: bool) -> bool:
-        if not piece:
-            return True
-        stage = self._open or Stage(self._tools, self._queue, self._terms)
-        try:
-            await stage.write(piece)
-        except QueueFSError:
-            if is_first:
-                raise
-            return False
-        self._open = stage
-        return True
-
-    async def _end_line(self, *, is_first: bool) -> None:
-        del is_first
-        stage, self._open = self._open, None
-        if stage is not None:
-            await stage.flush()
-            await stage.close()
+    async def _take(self, piece: bytes) -> None:
+        line = piece.removesuffix(b"\n")
+        if line:
+            stage = self._open or Stage(self._parts, self._queue, self._terms, self._with_room)
+            await stage.write(line)
+            self._open = stage
+        if self._open is not None and len(line) < len(piece):
+            await self._open.flush()
+            ended, self._open = self._open, None
+            await ended.close()
 
     @property
     def is_begun(self) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from queuefs.message import Room
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -27,6 +29,11 @@ class Listing:
         self._queue = queue
         self._messages = messages
         self._next = 0
+
+    @property
+    def total(self) -> Room:
+        """How many messages there are, and their payload bytes."""
+        return Room(messages=len(self._messages), bytes=sum(message.size for message in self._messages))
 
     async def page(self) -> list[Message]:
         """Return the messages that follow, with their payloads (None for those gone since); none at the end."""

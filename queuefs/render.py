@@ -10,8 +10,11 @@ import msgspec
 from queuefs.lifecycle import State
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from queuefs.clock import Clock
-    from queuefs.message import Counts, Message
+    from queuefs.message import Counts, Message, Stats
+    from queuefs.options import EnqueueOptions
 
 _encode = msgspec.json.Encoder().encode
 
@@ -32,14 +35,48 @@ def size_line(counts: Counts) -> bytes:
     return b"%d\n" % counts.pending
 
 
+def stats_line(stats: Stats, clock: Clock) -> bytes:
+    """Return what `stats` shows; totals say that they are totals, and no length is to be read from them."""
+    oldest = None if stats.oldest_pending is None else round(max(0.0, clock.now() - stats.oldest_pending), 6)
+    return _line(
+        {
+            "pending": stats.pending,
+            "processing": stats.processing,
+            "unacked": stats.pending + stats.processing,
+            "delayed": stats.delayed,
+            "paused": stats.paused,
+            "dead": stats.dead,
+            "unacked_bytes": stats.unacked_bytes,
+            "oldest_pending_seconds": oldest,
+            "totals": {
+                "enqueued": stats.enqueued,
+                "dequeued": stats.dequeued,
+                "acked": stats.acked,
+                "nacked": stats.nacked,
+                "expired": stats.expired,
+                "dead": stats.buried,
+            },
+        }
+    )
+
+
 def message_line(message: Message, clock: Clock) -> bytes:
     """Return a message with its payload as `dequeue` and `peek` show it; *clock* turns its times into Unix seconds."""
-    return _encode(_fields(message, clock)) + b"\n"
+    return _line(_fields(message, clock))
 
 
 def listed_message(message: Message, clock: Clock) -> bytes:
     """Return a message as an entry of `messages`; one whose payload is gone by now says so."""
     return _encode(_fields(message, clock) | {"state": message.state})
+
+
+def extra_of(options: EnqueueOptions) -> bytes:
+    """Return what of a writer's wishes is kept with the message and shown with it, as JSON; empty if there is none."""
+    return b"" if options.timeout is None else _encode({"timeout": options.timeout})
+
+
+def _line(fields: object) -> bytes:
+    return _encode(fields) + b"\n"
 
 
 def _fields(message: Message, clock: Clock) -> dict[str, object]:
@@ -58,7 +95,25 @@ def _fields(message: Message, clock: Clock) -> dict[str, object]:
     fields["enqueued_at"] = round(clock.to_wall(message.enqueued_at), 6)
     if message.lease_until is not None:
         fields["lease_until"] = round(clock.to_wall(message.lease_until), 6)
+    fields.update(_what_few_have(message, clock))
     return fields
+
+
+def _what_few_have(message: Message, clock: Clock) -> Iterator[tuple[str, object]]:
+    if message.due is not None:
+        yield "due", round(clock.to_wall(message.due), 6)
+    if message.expires_at is not None:
+        yield "expires_at", round(clock.to_wall(message.expires_at), 6)
+    if message.paused:
+        yield "paused", True
+    if message.cancelled:
+        yield "cancelled", True
+    if message.key is not None:
+        yield "key", message.key
+    if message.reason is not None:
+        yield "reason", message.reason
+    if message.extra:
+        yield from msgspec.json.decode(message.extra).items()
 
 
 def line_bound(payload_bytes: int, messages: int = 1) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,13 +13,8 @@ from queuefs.errors import BadValue, KeyInUse, MessageTooBig, QueueFSError
 from queuefs.lifecycle import Verb
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from queuefs.backend import Backend
-    from queuefs.clock import Clock
-    from queuefs.events import Events
-    from queuefs.handover import Handover
     from queuefs.message import Draft, MessageId, QueueId, Room
+    from queuefs.parts import Parts
 
 #: Up to this size every write is stored before it is confirmed, bytes. A shell's `echo` ignores the result of close, so
 #: what it writes must be safe before; storing each piece of a big message at once would cost a commit per piece.
@@ -41,16 +37,8 @@ class Terms:
     strict: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tools:
-    """What writing a message needs of its surroundings."""
-
-    backend: Backend
-    handover: Handover
-    clock: Clock
-    events: Events
-    #: Makes a call that may find the queue full, and where its writer may wait for room, makes it again then.
-    with_room: Callable[[Callable[[], Awaitable[None]]], Awaitable[None]]
+#: Makes a call that may find the queue full; where its writer may wait for room, makes it again when there is some.
+WithRoom = Callable[[Callable[[], Awaitable[None]]], Awaitable[None]]
 
 
 class Stage:
@@ -60,11 +48,26 @@ class Stage:
     message is no message.
     """
 
-    __slots__ = ("_error", "_first", "_lock", "_partial", "_queue", "_size", "_stored", "_tail", "_terms", "_tools", "id", "writes")
+    __slots__ = (
+        "_error",
+        "_first",
+        "_lock",
+        "_partial",
+        "_parts",
+        "_queue",
+        "_size",
+        "_stored",
+        "_tail",
+        "_terms",
+        "_with_room",
+        "id",
+        "writes",
+    )
 
-    def __init__(self, tools: Tools, queue: QueueId, terms: Terms) -> None:
+    def __init__(self, parts: Parts, queue: QueueId, terms: Terms, with_room: WithRoom) -> None:
         """Begin a message for *queue*; nothing is stored before the first write."""
-        self._tools = tools
+        self._parts = parts
+        self._with_room = with_room
         self._queue = queue
         self._terms = terms
         #: Given by the first stored write.
@@ -80,10 +83,10 @@ class Stage:
         self._error: QueueFSError | None = None
         # A process that shares the file may close its copy (FLUSH) while another writes. Where answers are instant
         # nothing can come in between.
-        self._lock = nullcontext() if tools.backend.traits.instant else trio.Lock()
+        self._lock = nullcontext() if parts.backend.traits.instant else trio.Lock()
 
-    async def write(self, data: bytes) -> None:
-        """Add *data*; when this returns, all of the message's first 64 KiB are stored.
+    async def write(self, data: bytes) -> int:
+        """Add *data* and return its length; when this returns, all of the message's first 64 KiB are stored.
 
         Raises:
             MessageTooBig: the message would be over the limit.
@@ -97,9 +100,9 @@ class Stage:
             try:
                 await self._write(data)
             except QueueFSError as error:
-                if self.id is not None or not error.may_be_tried_again:
-                    self._error = error
+                self._error = error
                 raise
+        return len(data)
 
     async def _write(self, data: bytes) -> None:
         size = self._size + len(data)
@@ -119,15 +122,15 @@ class Stage:
     async def _store(self, data: bytes, *, partial: bool) -> None:
         if self.id is None:
             await self._look_for_key()
-        await self._tools.with_room(lambda: self._try_to_store(data, partial=partial))
+        await self._with_room(lambda: self._try_to_store(data, partial=partial))
         self._stored += len(data)
         self._partial = partial
 
     async def _try_to_store(self, data: bytes, *, partial: bool) -> None:
-        backend, room = self._tools.backend, self._terms.room
+        backend, room = self._parts.backend, self._terms.room
         if self.id is None:
             self.id = await backend.stage(
-                self._queue, data, draft=self._terms.draft, room=room, partial=partial, now=self._tools.clock.now()
+                self._queue, data, draft=self._terms.draft, room=room, partial=partial, now=self._parts.clock.now()
             )
         else:
             await backend.append(self._queue, self.id, data, offset=self._stored, partial=partial, room=room)
@@ -136,8 +139,8 @@ class Stage:
         key = self._terms.draft.key
         if key is None:
             return
-        now = self._tools.clock.now()
-        self._first = await self._tools.backend.find_key(self._queue, key, now=now, window=self._terms.window)
+        now = self._parts.clock.now()
+        self._first = await self._parts.backend.find_key(self._queue, key, now=now, window=self._terms.window)
         if self._first is not None and self._terms.strict:
             raise KeyInUse(f"message {self._first} has the key {key!r}")
 
@@ -182,16 +185,16 @@ class Stage:
 
     async def close(self) -> None:
         """Publish the message if it is whole, else drop it; never suspends (see `queuefs.handover`)."""
-        tools, queue, message = self._tools, self._queue, self.id
+        parts, queue, message = self._parts, self._queue, self.id
         if message is None:
             return
         if self._error is None and not self._tail and self._has_its_size:
-            await tools.handover.until_done(queue, self._publish, self._published)
+            await parts.handover.until_done(queue, self._publish, self._published)
         else:
-            await tools.handover.until_done(
+            await parts.handover.until_done(
                 queue,
-                lambda: tools.backend.discard(queue, message),
-                lambda _done: tools.events.tell(queue, Verb.DISCARD, [message]),
+                lambda: parts.backend.discard(queue, message),
+                lambda _done: parts.events.tell(queue, Verb.DISCARD, [message]),
             )
 
     async def publish(self) -> None:
@@ -204,10 +207,11 @@ class Stage:
 
     def _publish(self) -> Awaitable[MessageId]:
         assert self.id is not None  # who publishes has written
-        return self._tools.backend.publish(
-            self._queue, self.id, now=self._tools.clock.now(), window=self._terms.window
-        )
+        return self._parts.backend.publish(self._queue, self.id, now=self._parts.clock.now(), window=self._terms.window)
 
     def _published(self, as_what: MessageId) -> None:
         verb = Verb.PUBLISH if as_what == self.id else Verb.REPEAT
-        self._tools.events.tell(self._queue, verb, [self.id])
+        self._parts.events.tell(self._queue, verb, [self.id])
+        for seconds in (self._terms.draft.delay, self._terms.draft.ttl):
+            if seconds:
+                self._parts.upkeep.due_in(seconds)

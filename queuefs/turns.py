@@ -87,6 +87,6 @@ class Turns:
 
     def wake_all(self, queue: QueueId | None = None) -> None:
         """Give everybody a turn: in one line, or in all."""
-        for line in list(self._lines.values()) if queue is None else [self._lines.get(queue, {})]:
+        for line in self._lines.values() if queue is None else [self._lines.get(queue, OrderedDict())]:
             for wait in line:
                 wait.happened.set()

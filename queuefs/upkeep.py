@@ -8,11 +8,19 @@ from typing import TYPE_CHECKING
 import structlog
 import trio
 
-from queuefs.errors import BackendError
+from queuefs import retry
+from queuefs.backend import Settled
+from queuefs.errors import BackendError, QueueNotFound
+from queuefs.lifecycle import Verb
 
 if TYPE_CHECKING:
-    from queuefs.backend import Backend, Tick
+    from collections.abc import Sequence
+
+    from queuefs.backend import Backend, Overdue, Tick
     from queuefs.clock import Clock
+    from queuefs.configs import Configs
+    from queuefs.events import Events
+    from queuefs.message import QueueId
 
 log = structlog.get_logger(__name__)
 
@@ -29,26 +37,28 @@ PAUSE_AFTER_FAILURE_SECONDS = 1.0
 class Upkeep:
     """Runs `Backend.tick` whenever something is due, and keeps the store's clock mark fresh."""
 
-    def __init__(self, backend: Backend, clock: Clock) -> None:
-        """Look after *backend* by *clock*."""
+    def __init__(self, backend: Backend, clock: Clock, configs: Configs, events: Events) -> None:
+        """Look after *backend* by *clock*; *configs* say what becomes of a lost claim, and *events* is told."""
         self._backend = backend
         self._clock = clock
+        self._configs = configs
+        self._events = events
         self._wake_at = math.inf
         self._sooner = trio.Event()
         self._failing = False
 
-    def lease_given(self, seconds: float) -> None:
-        """Take note that a lease of *seconds* began now, so that its end is not slept over."""
-        ends = trio.current_time() + seconds
-        if ends < self._wake_at:
-            self._wake_at = ends
+    def due_in(self, seconds: float) -> None:
+        """Take note that something is due in *seconds*, so that it is not slept over."""
+        at = trio.current_time() + seconds
+        if at < self._wake_at:
+            self._wake_at = at
             self._sooner.set()
 
     async def run(self) -> None:
         """Do what is due, for ever."""
         while True:
-            self._wake_at = math.inf  # leases given during the round count from here
-            pause = await self._round()
+            self._wake_at = math.inf  # what is noted during the round counts from here
+            pause = await self.round()
             self._wake_at = min(self._wake_at, trio.current_time() + pause)
             self._sooner = trio.Event()
             while (left := self._wake_at - trio.current_time()) > 0:
@@ -56,10 +66,12 @@ class Upkeep:
                     await self._sooner.wait()
                 self._sooner = trio.Event()
 
-    async def _round(self) -> float:
+    async def round(self) -> float:
         """Do one round; return the seconds until the next."""
         try:
             tick = await self._backend.tick(now=self._clock.now(), limit=ROUND_LIMIT)
+            self._report(tick)
+            await self._expire(tick.overdue)
             if tick.next_due is not None:
                 await self._backend.save_clock(self._clock.mark())
         except BackendError as error:
@@ -73,12 +85,35 @@ class Upkeep:
         if self._failing:
             log.info("back end is back")
         self._failing = False
-        _report(tick)
+        if len(tick.overdue) >= ROUND_LIMIT:
+            return 0.0
         return min(LONGEST_SLEEP_SECONDS if tick.next_due is None else tick.next_due, LONGEST_SLEEP_SECONDS)
 
+    async def _expire(self, overdue: Sequence[Overdue]) -> None:
+        """Decide what becomes of messages whose lease has ended: in each queue by its config."""
+        by_queue: dict[QueueId, list[Overdue]] = {}
+        for found in overdue:
+            by_queue.setdefault(found.queue, []).append(found)
+        for queue, lost in by_queue.items():
+            try:
+                config = await self._configs.get(queue)
+                verdicts = [retry.overdue(config, found) for found in lost]
+                settled = await self._backend.expire(queue, verdicts, now=self._clock.now())
+            except QueueNotFound:  # removed meanwhile, with all it held
+                continue
+            for found, verdict, one in zip(lost, verdicts, settled, strict=True):
+                if one is Settled.DONE:
+                    verb = Verb.CANCEL if found.cancelled else Verb.BURY if verdict.dead else Verb.EXPIRE
+                    log.info("lease ended", queue=queue, id=found.receipt.id, attempt=found.attempt, then=verb)
+                    self._events.tell(queue, verb, [found.receipt.id])
+                    self.due_in(verdict.delay)
 
-def _report(tick: Tick) -> None:
-    for queue, message in tick.expired:
-        log.info("lease ended", queue=queue, id=message)
-    for queue, message in tick.adopted:
-        log.info("published for a dead daemon", queue=queue, id=message)
+    def _report(self, tick: Tick) -> None:
+        for queue, message in tick.lapsed:
+            log.info("lapsed", queue=queue, id=message)
+            self._events.tell(queue, Verb.LAPSE, [message])
+        for queue, message in tick.adopted:
+            log.info("published for a dead daemon", queue=queue, id=message)
+            self._events.tell(queue, Verb.PUBLISH, [message])
+        for queue in tick.ripe:
+            self._events.ripe(queue)

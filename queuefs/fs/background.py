@@ -22,8 +22,8 @@ MAX_BACKGROUND = 20_000
 _CONNECTIONS = Path("/sys/fs/fuse/connections")
 
 
-def raise_limit(mountpoint: str) -> None:
-    """Raise the limit of the FUSE mount at *mountpoint*, which must answer; say in the log if that can't be done."""
+def raise_limit(mountpoint: str) -> bool:
+    """Raise the limit of the FUSE mount at *mountpoint*, which must answer; return whether that could be done."""
     knob = _CONNECTIONS / str(os.minor(Path(mountpoint).stat().st_dev)) / "max_background"
     try:
         if not knob.exists() and os.geteuid() == 0:
@@ -32,8 +32,9 @@ def raise_limit(mountpoint: str) -> None:
         limit = int(knob.read_text(encoding="ascii"))
     except (OSError, subprocess.SubprocessError) as error:
         log.info("the kernel's limit of background requests stays", file=str(knob), reason=str(error))
-    else:
-        log.debug("limit of background requests", limit=limit)
+        return False
+    log.debug("limit of background requests", limit=limit)
+    return limit == MAX_BACKGROUND
 
 
 def _mount_control_files() -> None:

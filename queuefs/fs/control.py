@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from queuefs.errors import BadValue
-from queuefs.fs.handles import (
-    ClearHandle,
-    DequeueHandle,
-    EnqueueHandle,
-    Handle,
-    MessagesHandle,
-    SettleHandle,
-    TextHandle,
-)
+from queuefs.fs.reading import DequeueHandle, EventsHandle, MessagesHandle, TextHandle, WaitHandle
+from queuefs.fs.writing import ClearHandle, ConfigHandle, CtlLines, EnqueueHandle, LinesHandle, SettleLines
 from queuefs.lifecycle import Verb
-from queuefs.render import counts_line, line_bound, message_line, size_line
+from queuefs.message import Counts
+from queuefs.options import (
+    DequeueOptions,
+    EnqueueOptions,
+    EventsOptions,
+    ExtendOptions,
+    MessagesOptions,
+    NackOptions,
+    Options,
+    PeekOptions,
+    WaitOptions,
+)
+from queuefs.render import counts_line, line_bound, message_line, size_line, stats_line
 
 if TYPE_CHECKING:
+    from queuefs.fs.handles import Handle, Opening
     from queuefs.message import QueueId
     from queuefs.service import Service
 
@@ -34,9 +39,11 @@ _PAGE = 4096
 
 
 class ControlFile:
-    """One verb as a file."""
+    """One verb as a file; *options* are an instance of its `options`."""
 
     name: ClassVar[str]
+    #: What may stand after a comma.
+    options: ClassVar[type[Options]] = Options
     #: How it may be opened: of O_RDONLY, O_WRONLY and O_RDWR.
     access: ClassVar[frozenset[int]]
     #: Whether its whole text is made when its name is looked up, so that its size is exact.
@@ -49,16 +56,16 @@ class ControlFile:
         writable = not self.access.isdisjoint({os.O_WRONLY, os.O_RDWR})
         return (write if writable else 0) | (write << 1 if readable else 0)
 
-    async def text(self, service: Service, queue: QueueId) -> bytes:
+    async def text(self, service: Service, queue: QueueId, options: Any) -> bytes:
         """Return what reading gives now (where `has_text`)."""
         raise NotImplementedError
 
-    async def size(self, service: Service, queue: QueueId) -> int:  # noqa: ARG002 - what most have no use for
+    async def size(self, service: Service, queue: QueueId, options: Any) -> int:  # noqa: ARG002 - most need none
         """Return the size to show where the text is not made yet: 0 for what is written, else a bound, bytes."""
         return 0
 
-    def open(self, service: Service, queue: QueueId, text: bytes | None, pid: int) -> Handle:
-        """Open it for the thread *pid*; *text* is what the look-up made."""
+    async def open(self, opening: Opening, options: Any) -> Handle:
+        """Open it."""
         raise NotImplementedError
 
     async def truncate(self, service: Service, queue: QueueId) -> None:
@@ -80,9 +87,9 @@ class Showing(Looking):
 
     has_text = True
 
-    def open(self, service: Service, queue: QueueId, text: bytes | None, pid: int) -> Handle:  # noqa: ARG002
-        """Show *text*, or what there is at the first read."""
-        return TextHandle(text, lambda: self.text(service, queue))
+    async def open(self, opening: Opening, options: Any) -> Handle:
+        """Show the text of the look-up, or what there is at the first read."""
+        return TextHandle(opening.text, lambda: self.text(opening.service, opening.queue, options))
 
 
 class Status(Showing):
@@ -90,7 +97,7 @@ class Status(Showing):
 
     name = "status"
 
-    async def text(self, service: Service, queue: QueueId) -> bytes:
+    async def text(self, service: Service, queue: QueueId, options: Any) -> bytes:  # noqa: ARG002
         """Return the counts as JSON."""
         return counts_line(await service.counts(queue))
 
@@ -100,62 +107,107 @@ class Size(Showing):
 
     name = "size"
 
-    async def text(self, service: Service, queue: QueueId) -> bytes:
+    async def text(self, service: Service, queue: QueueId, options: Any) -> bytes:  # noqa: ARG002
         """Return the number pending."""
         return size_line(await service.counts(queue))
 
 
+class Stats(Showing):
+    """`stats`: all counts and totals."""
+
+    name = "stats"
+
+    async def text(self, service: Service, queue: QueueId, options: Any) -> bytes:  # noqa: ARG002
+        """Return them as one JSON object."""
+        return stats_line(await service.stats(queue), service.clock)
+
+
 class Peek(Showing):
-    """`peek`: the next message, left where it is."""
+    """`peek`: the next messages, left where they are."""
 
     name = "peek"
+    options = PeekOptions
 
-    async def text(self, service: Service, queue: QueueId) -> bytes:
-        """Return the next message's line; nothing when there is none."""
-        message = await service.peek(queue)
-        return b"" if message is None else message_line(message, service.clock)
+    async def text(self, service: Service, queue: QueueId, options: PeekOptions) -> bytes:
+        """Return the next messages' lines, or their payloads; nothing when there is none."""
+        messages = await service.peek(queue, options.count)
+        if options.raw:
+            return b"".join(message.data or b"" for message in messages)
+        return b"".join(message_line(message, service.clock) for message in messages)
 
 
 class Messages(Looking):
     """`messages`: all unacknowledged ones."""
 
     name = "messages"
+    options = MessagesOptions
 
-    async def size(self, service: Service, queue: QueueId) -> int:
+    async def size(self, service: Service, queue: QueueId, options: MessagesOptions) -> int:
         """Return a bound with room for as much again, since more may come before the first read."""
-        counts = await service.counts(queue)
-        payloads = await service.unacked_bytes(queue)
-        return _no_page(2 * line_bound(payloads, counts.unacked) + 1024 * 1024)
+        if options.dead:
+            dead = (await service.messages(queue, dead=True)).total
+            return _no_page(2 * line_bound(dead.bytes, dead.messages) + 1024 * 1024)
+        return await _bound_of_all(service, queue)
 
-    def open(self, service: Service, queue: QueueId, text: bytes | None, pid: int) -> Handle:  # noqa: ARG002
+    async def open(self, opening: Opening, options: MessagesOptions) -> Handle:
         """List the messages."""
-        return MessagesHandle(service, queue)
+        return MessagesHandle(opening, dead=options.dead)
+
+
+class Wait(Looking):
+    """`wait`: block until the queue is complete."""
+
+    name = "wait"
+    options = WaitOptions
+
+    async def size(self, service: Service, queue: QueueId, options: WaitOptions) -> int:  # noqa: ARG002
+        """Return the exact size: it can only say that nothing is left."""
+        return len(counts_line(Counts(0, 0)))
+
+    async def open(self, opening: Opening, options: WaitOptions) -> Handle:
+        """Wait."""
+        return WaitHandle(opening, options)
+
+
+class Events(Looking):
+    """`events`: what happens, a line each."""
+
+    name = "events"
+    options = EventsOptions
+
+    async def open(self, opening: Opening, options: EventsOptions) -> Handle:
+        """Listen."""
+        return EventsHandle(opening, options)
 
 
 class Dequeue(ControlFile):
-    """`dequeue`: claim the next message by reading it."""
+    """`dequeue`: claim the next messages by reading them."""
 
     name = "dequeue"
+    options = DequeueOptions
     access = READING
 
-    async def size(self, service: Service, queue: QueueId) -> int:  # noqa: ARG002
+    async def size(self, service: Service, queue: QueueId, options: DequeueOptions) -> int:
         """Return a bound: a reader that splices asks for no more than the size it was told."""
-        return _no_page(line_bound(service.max_message_bytes))
+        one = line_bound((await service.config(queue)).max_message_bytes)
+        return _no_page(one) if options.count == 1 else max(_no_page(one), await _bound_of_all(service, queue))
 
-    def open(self, service: Service, queue: QueueId, text: bytes | None, pid: int) -> Handle:  # noqa: ARG002
+    async def open(self, opening: Opening, options: DequeueOptions) -> Handle:
         """Prepare a claim."""
-        return DequeueHandle(service.deliver(queue))
+        return DequeueHandle(opening.service.deliver(opening.queue, options, opening.caller, may_wait=opening.may_wait))
 
 
 class Enqueue(ControlFile):
     """`enqueue`: what is written until the last close is one message; reading back gives its id."""
 
     name = "enqueue"
+    options = EnqueueOptions
     access = frozenset({os.O_WRONLY, os.O_RDWR})
 
-    def open(self, service: Service, queue: QueueId, text: bytes | None, pid: int) -> Handle:  # noqa: ARG002
+    async def open(self, opening: Opening, options: EnqueueOptions) -> Handle:
         """Begin a message."""
-        return EnqueueHandle(service.stage(queue), pid, instant=service.instant)
+        stage = await opening.service.stage(opening.queue, options, opening.caller, may_wait=opening.may_wait)
+        return EnqueueHandle(stage, opening)
 
 
 class Settling(ControlFile):
@@ -164,9 +216,9 @@ class Settling(ControlFile):
     access = WRITING
     verb: ClassVar[Verb]
 
-    def open(self, service: Service, queue: QueueId, text: bytes | None, pid: int) -> Handle:  # noqa: ARG002
+    async def open(self, opening: Opening, options: Options) -> Handle:
         """Take lines."""
-        return SettleHandle(service, queue, self.verb)
+        return LinesHandle(SettleLines(opening, self.verb, options), opening)
 
 
 class Ack(Settling):
@@ -180,6 +232,7 @@ class Nack(Settling):
     """`nack`: give these back."""
 
     name = "nack"
+    options = NackOptions
     verb = Verb.NACK
 
 
@@ -187,6 +240,7 @@ class Extend(Settling):
     """`extend`: these need more time."""
 
     name = "extend"
+    options = ExtendOptions
     verb = Verb.EXTEND
 
 
@@ -196,13 +250,44 @@ class Clear(ControlFile):
     name = "clear"
     access = WRITING
 
-    def open(self, service: Service, queue: QueueId, text: bytes | None, pid: int) -> Handle:  # noqa: ARG002
+    async def open(self, opening: Opening, options: Any) -> Handle:  # noqa: ARG002
         """Wait for a write."""
-        return ClearHandle(service, queue)
+        return ClearHandle(opening)
 
     async def truncate(self, service: Service, queue: QueueId) -> None:
         """Clear."""
         await service.clear(queue)
+
+
+class Config(ControlFile):
+    """`config`: the queue's settings; who may look at the queue may read them, who may write it may change them."""
+
+    name = "config"
+    access = frozenset({os.O_RDONLY, os.O_WRONLY, os.O_RDWR})
+    has_text = True
+
+    def mode(self, queue_mode: int) -> int:
+        """Return the queue's r and w bits."""
+        return queue_mode & (READ | WRITE)
+
+    async def text(self, service: Service, queue: QueueId, options: Any) -> bytes:  # noqa: ARG002
+        """Return all keys with their values."""
+        return (await service.config(queue)).text()
+
+    async def open(self, opening: Opening, options: Any) -> Handle:
+        """Show and change."""
+        return ConfigHandle(opening, lambda: self.text(opening.service, opening.queue, options))
+
+
+class Ctl(ControlFile):
+    """`ctl`: the rarer verbs, one a line."""
+
+    name = "ctl"
+    access = WRITING
+
+    async def open(self, opening: Opening, options: Any) -> Handle:  # noqa: ARG002
+        """Take lines."""
+        return LinesHandle(CtlLines(opening), opening)
 
 
 #: Every control file, in the order in which a directory lists them.
@@ -215,8 +300,13 @@ CONTROLS: tuple[ControlFile, ...] = (
     Peek(),
     Size(),
     Status(),
+    Stats(),
     Messages(),
     Clear(),
+    Wait(),
+    Events(),
+    Config(),
+    Ctl(),
 )
 
 _BY_NAME = {control.name: control for control in CONTROLS}
@@ -229,14 +319,11 @@ def find_control(name: str) -> tuple[ControlFile, str | None] | None:
     return None if control is None else (control, options if comma else None)
 
 
-def check_options(control: ControlFile, options: str | None) -> None:
-    """Refuse options the verb does not have.
-
-    Raises:
-        BadValue: at the open, since ENOENT at the look-up would mislead.
-    """
-    if options is not None:
-        raise BadValue(f"{control.name} has no option {options!r}")
+async def _bound_of_all(service: Service, queue: QueueId) -> int:
+    """Return a bound of all messages' lines, and of as many again."""
+    counts = await service.counts(queue)
+    payloads = await service.unacked_bytes(queue)
+    return _no_page(2 * line_bound(payloads, counts.unacked) + 1024 * 1024)
 
 
 def _no_page(size: int) -> int:

@@ -1,34 +1,38 @@
-"""What an open control file does with reads, writes and closes."""
+"""What every open control file answers, and what it is opened with."""
 
 from __future__ import annotations
 
-import tempfile
-from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import trio
-
-from queuefs.errors import BadValue, QueueFSError
-from queuefs.fs.caller import is_being_killed
-from queuefs.message import Ref
-from queuefs.render import listed_message
-from queuefs.service import settled_error
+from queuefs.fs.caller import WaitingCaller
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from pyfuse3 import InodeT
 
-    from queuefs.delivery import Delivery
-    from queuefs.lifecycle import Verb
-    from queuefs.listing import Listing
     from queuefs.message import QueueId
     from queuefs.service import Service
-    from queuefs.stage import Stage
 
-#: The longest line that can be an id or a receipt, bytes: two numbers of 19 digits, a dot, some blanks.
-LONGEST_REF = 64
 
-#: How much of a list of messages is kept in memory; the rest goes to a temporary file, bytes.
-SPOOL_BYTES = 4 * 1024 * 1024
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """One open(2) of a control file."""
+
+    service: Service
+    queue: QueueId
+    #: What the look-up made of its text, if it has one.
+    text: bytes | None
+    #: The thread that opens it; 0 if it can't be seen.
+    pid: int
+    inode: InodeT
+    #: It may be made to wait: O_NONBLOCK is not set.
+    may_wait: bool
+    #: Its writes have no place: O_APPEND is set.
+    appends: bool
+
+    def caller(self) -> WaitingCaller:
+        """Return what can be seen of who opened it, for a wait."""
+        return WaitingCaller(self.pid, self.inode)
 
 
 class Handle:
@@ -38,197 +42,15 @@ class Handle:
         """Return at most *size* bytes from *offset* on."""
         raise NotImplementedError
 
-    async def write(self, data: bytes) -> None:
-        """Take all of *data*; control files are streams, so there is no offset."""
+    async def write(self, data: bytes, offset: int) -> int:
+        """Take *data* and return how many bytes of it were taken; where it belongs, *offset*, matters to few."""
         raise NotImplementedError
+
+    def truncate(self, size: int) -> None:
+        """Answer ftruncate(2); most have nothing to do."""
 
     async def flush(self) -> None:
         """Answer the close of one descriptor; there may be more of this open."""
 
     async def release(self) -> None:
         """Answer the last close; must not suspend."""
-
-
-class TextHandle(Handle):
-    """Shows a text."""
-
-    def __init__(self, text: bytes | None, make: Callable[[], Awaitable[bytes]]) -> None:
-        """Show *text*; where it is None, what *make* returns at the first read."""
-        self._text = text
-        self._make = make
-
-    async def read(self, offset: int, size: int) -> bytes:
-        """Return a piece of the text."""
-        if self._text is None:
-            self._text = await self._make()
-        return self._text[offset : offset + size]
-
-
-class DequeueHandle(Handle):
-    """Reads one claimed message."""
-
-    def __init__(self, delivery: Delivery) -> None:
-        """Read *delivery*."""
-        self._delivery = delivery
-
-    async def read(self, offset: int, size: int) -> bytes:
-        """Return a piece of the message's line."""
-        return await self._delivery.read(offset, size)
-
-    async def release(self) -> None:
-        """Undo the claim unless all was read."""
-        await self._delivery.close()
-
-
-class MessagesHandle(Handle):
-    """Lists messages: the list is made while it is read, and kept aside so that every offset stays what it was."""
-
-    def __init__(self, service: Service, queue: QueueId) -> None:
-        """List the messages of *queue* as of the first read."""
-        self._service = service
-        self._queue = queue
-        self._listing: Listing | None = None
-        self._spool = tempfile.SpooledTemporaryFile(max_size=SPOOL_BYTES)  # noqa: SIM115 - closed by release
-        self._made = 0
-        self._complete = False
-        # Reads of one open can come side by side; where answers are instant nothing can come in between.
-        self._lock = nullcontext() if service.instant else trio.Lock()
-
-    async def read(self, offset: int, size: int) -> bytes:
-        """Return a piece of the list."""
-        async with self._lock:
-            while self._made < offset + size and not self._complete:
-                await self._make_page()
-            self._spool.seek(offset)
-            return self._spool.read(size)
-
-    async def _make_page(self) -> None:
-        first = self._listing is None
-        if self._listing is None:
-            self._listing = await self._service.messages(self._queue)
-        page = await self._listing.page()
-        text = b",\n".join(listed_message(message, self._service.clock) for message in page)
-        self._complete = not page
-        self._spool.seek(self._made)
-        self._made += self._spool.write((b"[" if first else b",\n" if page else b"") + text + (b"" if page else b"]\n"))
-
-    async def release(self) -> None:
-        """Drop the list."""
-        self._spool.close()
-
-
-class EnqueueHandle(Handle):
-    """Writes one message."""
-
-    def __init__(self, stage: Stage, pid: int, *, instant: bool) -> None:
-        """Write *stage* for the thread *pid*."""
-        self._stage = stage
-        self._pid = pid
-        self._instant = instant
-        self._id_at: int | None = None
-
-    async def write(self, data: bytes) -> None:
-        """Add *data* to the message."""
-        await self._stage.write(data)
-
-    async def read(self, offset: int, size: int) -> bytes:
-        """Return the message's id and a newline; the line begins where the first read did, and stays there."""
-        if self._stage.id is None:
-            return b""
-        if self._id_at is None:
-            self._id_at = offset
-        start = offset - self._id_at
-        return (b"%d\n" % self._stage.id)[start : start + size] if start >= 0 else b""
-
-    async def flush(self) -> None:
-        """Store what is not stored yet, unless a signal is ending the writer: then there is no message.
-
-        Where answers are instant and there was one write, the look at the process would cost more than the message
-        (15 us), and what it wrote was whole more likely than not.
-        """
-        if not self._stage.is_begun:
-            return
-        if not (self._instant and self._stage.writes == 1) and is_being_killed(self._pid):
-            self._stage.spoil(WriterKilled())
-            return
-        await self._stage.flush()
-
-    async def release(self) -> None:
-        """Publish the message."""
-        await self._stage.close()
-
-
-class WriterKilled(QueueFSError):
-    """A signal ended the writer before it closed."""
-
-
-class SettleHandle(Handle):
-    """Takes ids or receipts, one a line."""
-
-    def __init__(self, service: Service, queue: QueueId, verb: Verb) -> None:
-        """Settle messages of *queue* by *verb*."""
-        self._service = service
-        self._queue = queue
-        self._verb = verb
-        #: A line whose newline has not come; it may be a piece of a longer id.
-        self._tail = b""
-        #: The beginning of the line was in a write that failed; what is left of it must not pass for an id.
-        self._skip_line = False
-
-    async def write(self, data: bytes) -> None:
-        """Act on every line that is complete; all are tried, and the first failure is raised."""
-        if self._skip_line:
-            _, newline, data = data.partition(b"\n")
-            self._skip_line = not newline
-        *lines, self._tail = (self._tail + data).split(b"\n")
-        try:
-            await self._settle(lines)
-            if len(self._tail) > LONGEST_REF:
-                raise BadValue(f"not a message id or receipt: {self._tail[:80]!r}")
-        except QueueFSError:
-            self._skip_line = bool(self._tail)
-            self._tail = b""
-            raise
-
-    async def _settle(self, lines: list[bytes]) -> None:
-        refs: list[Ref | QueueFSError] = [_parsed(line) for line in lines]
-        good = [ref for ref in refs if isinstance(ref, Ref)]
-        answers = iter(await self._service.settle(self._verb, self._queue, good) if good else ())
-        for ref in refs:
-            error = settled_error(ref, next(answers)) if isinstance(ref, Ref) else ref
-            if error is not None:
-                raise error
-
-    async def flush(self) -> None:
-        """Say whether the last line, without a newline, can be settled; it is settled by the last close."""
-        if not self._tail.strip():
-            return
-        ref = Ref.parse(self._tail.strip())
-        error = settled_error(ref, (await self._service.check(self._queue, [ref]))[0])
-        if error is not None:
-            raise error
-
-    async def release(self) -> None:
-        """Settle the last line if it had no newline."""
-        if self._tail.strip():
-            await self._service.settle_after_close(self._verb, self._queue, Ref.parse(self._tail.strip()))
-
-
-def _parsed(line: bytes) -> Ref | QueueFSError:
-    try:
-        return Ref.parse(line.strip())
-    except BadValue as error:
-        return error
-
-
-class ClearHandle(Handle):
-    """Clears at every write."""
-
-    def __init__(self, service: Service, queue: QueueId) -> None:
-        """Clear *queue*."""
-        self._service = service
-        self._queue = queue
-
-    async def write(self, data: bytes) -> None:  # noqa: ARG002 - any write will do
-        """Remove all unacknowledged messages."""
-        await self._service.clear(self._queue)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -11,15 +12,24 @@ import structlog
 import trio
 
 from queuefs.clock import Clock
+from queuefs.config import Config
+from queuefs.configs import Configs
 from queuefs.errors import BackendError
+from queuefs.events import Events
 from queuefs.fs.background import raise_limit
+from queuefs.fs.caller import held_by_signalled
 from queuefs.fs.operations import Operations
 from queuefs.fs.shortwait import short_wait
 from queuefs.handover import Handover
+from queuefs.lobby import Lobby
 from queuefs.message import Owner
+from queuefs.parts import Parts
 from queuefs.service import Service
+from queuefs.settling import Settling
 from queuefs.tree import Tree
+from queuefs.turns import Turns
 from queuefs.upkeep import Upkeep
+from queuefs.waiting import Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -33,6 +43,10 @@ log = structlog.get_logger(__name__)
 #: the mount stands still.
 MIN_WORKERS = 32
 MAX_WORKERS = 100_000
+
+#: How many may wait where the kernel's limit of background requests could not be raised: some of its 12 have to be left
+#: for the RELEASE that wakes them.
+WAITS_WITHOUT_BACKGROUND = 8
 
 #: When the daemon stops: so long may writers take to finish, then so long the back end, then so long other requests,
 #: seconds.
@@ -59,34 +73,57 @@ async def serve(
     """
     clock = Clock(await backend.load_clock())
     await backend.save_clock(clock.mark())
-    root = Owner(uid=os.getuid(), gid=os.getgid(), mode=0o755)
-    tree = Tree(backend, clock, root)
-    upkeep = Upkeep(backend, clock)
+    tree = Tree(backend, clock, Owner(uid=os.getuid(), gid=os.getgid(), mode=0o755))
     async with trio.open_nursery() as nursery:
-        handover = Handover(nursery, instant=backend.traits.instant)
-        service = Service(
-            backend, clock, handover, upkeep, lease=options.lease, max_message_bytes=options.max_message_bytes
-        )
+        parts = _parts(backend, clock, tree, options, nursery)
+        service = Service(parts, Settling(parts))
         operations = Operations(service, tree, shared=backend.traits.shared)
+        await parts.upkeep.round()  # what the last daemon had left is there when the mount is
         with ExitStack() as mounted:
             pyfuse3.init(operations, mountpoint, _fuse_options(options))
             mounted.callback(pyfuse3.close)
             mounted.enter_context(short_wait())
             ended = trio.Event()
             nursery.start_soon(_answer, ended)
-            nursery.start_soon(upkeep.run)
+            nursery.start_soon(parts.upkeep.run)
+            nursery.start_soon(parts.waiting.watch)
             try:
-                await _until_it_answers(mountpoint)
+                if not await _until_it_answers(mountpoint):
+                    parts.waiting.limit = WAITS_WITHOUT_BACKGROUND
                 task_status.started()
                 await _first_of(stop.wait(), ended.wait())
                 service.stop()
-                await _drain(operations, handover, ended)
+                await _drain(operations, parts.handover, ended)
             finally:
                 pyfuse3.terminate()
                 with trio.move_on_after(FINISH_REQUESTS_SECONDS):
                     await ended.wait()
         nursery.cancel_scope.cancel()
     await _keep_clock(backend, clock)
+
+
+def _parts(backend: Backend, clock: Clock, tree: Tree, options: MountOptions, nursery: trio.Nursery) -> Parts:
+    shared = backend.traits.shared
+    defaults = Config(lease=options.lease, max_message_bytes=options.max_message_bytes)
+    configs = Configs(backend, tree, defaults)
+    waiting = Waiting(held_by_signalled)
+    lobby = Lobby(
+        claims=Turns(waiting, recheck=shared),
+        room=Turns(waiting, recheck=shared),
+        completion=Turns(waiting, recheck=shared),
+    )
+    events = Events(lobby, time.time)
+    backend.listen(events.heard)
+    return Parts(
+        backend=backend,
+        clock=clock,
+        configs=configs,
+        handover=Handover(nursery, instant=backend.traits.instant),
+        events=events,
+        lobby=lobby,
+        upkeep=Upkeep(backend, clock, configs, events),
+        waiting=waiting,
+    )
 
 
 def _fuse_options(options: MountOptions) -> set[str]:
@@ -103,9 +140,9 @@ async def _answer(ended: trio.Event) -> None:
         ended.set()
 
 
-async def _until_it_answers(mountpoint: str) -> None:
-    """Look at the mount, from a thread: the loop must be free to answer."""
-    await trio.to_thread.run_sync(raise_limit, mountpoint, abandon_on_cancel=True)
+async def _until_it_answers(mountpoint: str) -> bool:
+    """Look at the mount, from a thread: the loop must be free to answer. Return whether many may wait on it."""
+    return await trio.to_thread.run_sync(raise_limit, mountpoint, abandon_on_cancel=True)
 
 
 async def _first_of(*waits: Coroutine[object, object, None]) -> None:

@@ -10,9 +10,11 @@ import pyfuse3
 import trio
 
 import queuefs
+from queuefs.config import OnFull
 from queuefs.errors import BadValue, NameTooLong, NotPermitted, QueueNotFound
 from queuefs.fs.attributes import queue_attributes, verb_attributes
-from queuefs.fs.control import CONTROLS, Enqueue, check_options, find_control
+from queuefs.fs.control import CONTROLS, Enqueue, find_control
+from queuefs.fs.handles import Opening
 from queuefs.fs.inodes import Inodes, verb_key
 from queuefs.fs.nodes import QueueDirectory, VerbFile
 from queuefs.fs.seam import all_answered
@@ -236,10 +238,19 @@ class Operations(pyfuse3.Operations):
     async def open(self, inode: InodeT, flags: FlagT, ctx: RequestContext) -> FileInfo:
         """Open a control file."""
         node = cast("VerbFile", self._inodes.node(inode))
-        check_options(node.control, node.options)
+        options = node.control.options.parse(node.options)
         _check_access(node.control, flags)
         text, node.text = node.text, None
-        handle = node.control.open(self._service, node.queue, text, ctx.pid)
+        opening = Opening(
+            service=self._service,
+            queue=node.queue,
+            text=text,
+            pid=ctx.pid,
+            inode=inode,
+            may_wait=not flags & os.O_NONBLOCK,
+            appends=bool(flags & os.O_APPEND),
+        )
+        handle = await node.control.open(opening, options)
         if flags & os.O_TRUNC:
             await node.control.truncate(self._service, node.queue)
         node.opens += 1
@@ -251,10 +262,9 @@ class Operations(pyfuse3.Operations):
         """Read."""
         return await self._files[fh][0].read(off, size)
 
-    async def write(self, fh: FileHandleT, off: int, buf: bytes) -> int:  # noqa: ARG002 - a control file is a stream
+    async def write(self, fh: FileHandleT, off: int, buf: bytes) -> int:
         """Write; with O_APPEND the offset is the size the kernel believes in, and means nothing."""
-        await self._files[fh][0].write(buf)
-        return len(buf)
+        return await self._files[fh][0].write(buf, off)
 
     async def flush(self, fh: FileHandleT) -> None:
         """Answer one close."""
@@ -329,7 +339,7 @@ class Operations(pyfuse3.Operations):
         The kernel lets one writer at a time into an inode, and readers that splice share its page cache. One name may
         be kept by the kernel: `enqueue` where nothing waits.
         """
-        shared = self._service.instant and isinstance(control, Enqueue)
+        shared = self._service.instant and isinstance(control, Enqueue) and await self._never_blocks(queue)
         node = VerbFile(queue, control, options, None if shared else pid)
         # pid 0: the caller can't be told from others, so each look-up is somebody else's
         key = verb_key(node) if pid or shared else object()
@@ -339,6 +349,10 @@ class Operations(pyfuse3.Operations):
         except BaseException:
             self._inodes.forget(inode, 1)
             raise
+
+    async def _never_blocks(self, queue: QueueId) -> bool:
+        """Return whether no writer of *queue* waits for room: who waits would hold up all who share the inode."""
+        return (await self._service.config(queue)).on_full is OnFull.ERROR
 
     async def _attributes(self, inode: InodeT) -> EntryAttributes:
         node = self._inodes.node(inode)
@@ -350,13 +364,22 @@ class Operations(pyfuse3.Operations):
         """Return a control file's attributes; *fresh* makes its text, or its size, anew."""
         node = cast("VerbFile", self._inodes.node(inode))
         queue = await self._tree.get(node.queue)
-        if fresh and node.control.has_text:
-            text = await node.control.text(self._service, node.queue)
+        if fresh:
+            await self._measure(node)
+        return verb_attributes(inode, queue, node, cached=self._cached if node.caller is None else 0)
+
+    async def _measure(self, node: VerbFile) -> None:
+        """Make a control file's text, or find a bound of its size."""
+        try:
+            options = node.control.options.parse(node.options)
+        except BadValue:  # told by open: here it would look as if there were no such verb
+            return
+        if node.control.has_text:
+            text = await node.control.text(self._service, node.queue, options)
             node.size = len(text)
             node.text = text if len(text) <= KEPT_TEXT_BYTES else None
-        elif fresh:
-            node.size = await node.control.size(self._service, node.queue)
-        return verb_attributes(inode, queue, node, cached=self._cached if node.caller is None else 0)
+        else:
+            node.size = await node.control.size(self._service, node.queue, options)
 
     def _queue_entry(self, queue: Queue) -> EntryAttributes:
         inode = self._inodes.look_up(queue.id, lambda: QueueDirectory(queue.id))

@@ -4,6 +4,6 @@ Have pytest rewrite the asserts in here: ``pytest.register_assert_rewrite("queue
 """
 
 from queuefs.testing.clock import ManualMachine
-from queuefs.testing.contract import BackendContract
+from queuefs.testing.contract import BackendContract, TimeContract
 
-__all__ = ["BackendContract", "ManualMachine"]
+__all__ = ["BackendContract", "ManualMachine", "TimeContract"]

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pytest
+
 from queuefs.backend import Settled
 from queuefs.lifecycle import State
-from queuefs.message import MAX_PRIORITY, MIN_PRIORITY, Counts, QueueId, Ref
+from queuefs.message import MAX_PRIORITY, MIN_PRIORITY, Counts, MessageId, QueueId, Ref, Verdict
 from queuefs.testing.base import (
+    BRIEF,
+    LATER,
     LEASE,
     START,
     Contract,
@@ -27,7 +32,37 @@ from queuefs.testing.base import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from queuefs.backend import Backend
+
+
+#: The ways in which a message comes back.
+WAYS_BACK = ["nack", "undo", "expire", "delay", "retry", "resume"]
+
+
+async def bring_back(backend: Backend, queue: QueueId, messages: Sequence[MessageId], how: str, *, lifo: bool) -> None:
+    """Take messages away and let them come back, one after the other as they are named; the others stay."""
+    if how == "resume":
+        for change in (backend.pause, backend.resume):
+            for message in messages:
+                await change(queue, [message])
+        return
+    claimed = await take(backend, queue, 100, lease=0.0, lifo=lifo, now=LATER)
+    await backend.undo(queue, [each.receipt for each in claimed if each.id not in messages])
+    for message in messages:
+        match how:
+            case "nack":
+                await nack(backend, queue, [Ref(message)])
+            case "undo":
+                await backend.undo(queue, [Ref(message)])
+            case "expire":
+                await backend.expire(queue, [Verdict(ref=Ref(message))], now=LATER)
+            case "delay":
+                await nack(backend, queue, [Ref(message)], delay=BRIEF)
+            case _:
+                await backend.nack(queue, [Verdict(ref=Ref(message), dead=True)], now=START)
+                await backend.retry(queue, [message], now=START)
 
 
 class ClaimingContract(Contract):
@@ -96,6 +131,19 @@ class ClaimingContract(Contract):
         assert ids(await take(backend, queue, 5)) == expected[:5]
         assert ids(await take(backend, queue, 20)) == expected[5:]
 
+    async def test_last_in_first_out_is_for_equals(self, backend: Backend, queue: QueueId) -> None:
+        """The highest priority is first all the same; among equals the highest id. It is the claim that says so."""
+        priorities = [0, 5, 0, -5, 5, 0]
+        given = [(priority, await put(backend, queue, priority=priority)) for priority in priorities]
+        expected = [message for _, message in sorted(given, reverse=True)]
+        assert ids(await peek(backend, queue, 9, lifo=True)) == expected
+        assert ids(await peek(backend, queue, 2, lifo=True)) == expected[:2]
+        assert ids(await take(backend, queue, 3, lifo=True)) == expected[:3]
+        late = await put(backend, queue)
+        assert ids(await take(backend, queue, lifo=True)) == [late]
+        assert ids(await take(backend, queue)) == [given[0][1]]
+        assert ids(await take(backend, queue, 9, lifo=True)) == [given[2][1], given[3][1]]
+
     async def test_the_place_is_that_of_the_stage_not_of_the_publication(
         self, backend: Backend, queue: QueueId
     ) -> None:
@@ -108,23 +156,55 @@ class ClaimingContract(Contract):
             await publish(backend, queue, given[place])
         assert ids(await take(backend, queue, 9)) == given[1:]
 
+    @pytest.mark.parametrize("lifo", [False, True])
+    @pytest.mark.parametrize("how", WAYS_BACK)
     async def test_whatever_makes_a_message_pending_again_brings_it_back_to_its_place(
-        self, backend: Backend, queue: QueueId
+        self,
+        backend: Backend,
+        queue: QueueId,
+        how: str,
+        lifo: bool,  # noqa: FBT001 - a parameter
     ) -> None:
-        """Nack, undo and the end of a lease: the order of handing out is that of before."""
+        """However it comes back, alone or with others: the order of handing out is that of before."""
         priorities = [0, 5, 0, 5, -5, 0]
         given = [(-priority, await put(backend, queue, priority=priority)) for priority in priorities]
-        expected = [message for _, message in sorted(given)]
-        claimed = await take(backend, queue, 4)
-        await nack(backend, queue, [claimed[2].receipt])
-        assert await pending(backend, queue) == [expected[2], *expected[4:]]
-        await backend.undo(queue, [claimed[0].receipt])
-        assert await pending(backend, queue) == [expected[0], expected[2], *expected[4:]]
-        await nack(backend, queue, [claimed[3].receipt, claimed[1].receipt])
-        assert await pending(backend, queue) == expected
-        await lose(backend, queue)
-        assert await pending(backend, queue) == expected
-        assert ids(await take(backend, queue, 9)) == expected
+        expected = [message for _, message in sorted(given, key=lambda it: (it[0], -it[1] if lifo else it[1]))]
+        for places in ([2], [0], [3, 1], [5, 0, 4], [0, 1, 2, 3, 4, 5]):
+            await bring_back(backend, queue, [expected[place] for place in places], how, lifo=lifo)
+            assert await pending(backend, queue) == [message for _, message in sorted(given)]
+            assert ids(await peek(backend, queue, 9, lifo=lifo, now=LATER)) == expected
+        assert ids(await take(backend, queue, 9, lifo=lifo, now=LATER)) == expected
+
+    @pytest.mark.parametrize("lifo", [False, True])
+    async def test_the_order_is_always_that_of_a_sorted_list(
+        self,
+        backend: Backend,
+        queue: QueueId,
+        lifo: bool,  # noqa: FBT001 - a parameter
+    ) -> None:
+        """Whatever came, went and came back before."""
+        choose = random.Random(5)  # noqa: S311 - the same each time
+        waiting: list[tuple[int, MessageId]] = []
+        held: dict[MessageId, int] = {}
+
+        def place(entry: tuple[int, MessageId]) -> tuple[int, int]:
+            return -entry[0], -entry[1] if lifo else entry[1]
+
+        for _ in range(200):
+            step = choose.random()
+            if step < 3 / 8:
+                priority = choose.choice([0, 0, 0, 1, -1])
+                waiting.append((priority, await put(backend, queue, priority=priority)))
+            elif step < 6 / 8:
+                waiting.sort(key=place)
+                claimed = ids(await take(backend, queue, 2, lifo=lifo))
+                assert claimed == [message for _, message in waiting[:2]]
+                held |= {message: priority for priority, message in waiting[:2]}
+                del waiting[:2]
+            elif held:
+                message = choose.choice(sorted(held))
+                await nack(backend, queue, [Ref(message)])
+                waiting.append((held.pop(message), message))
 
     async def test_a_claim_taken_back_was_no_attempt(self, backend: Backend, queue: QueueId) -> None:
         """`undo`: pending again, attempt one lower, claims as it is, so the old receipt stays void."""

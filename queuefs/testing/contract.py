@@ -5,8 +5,9 @@ from __future__ import annotations
 from queuefs.testing.claiming import ClaimingContract
 from queuefs.testing.dead import DeadContract
 from queuefs.testing.due import DelayContract, LifeContract
-from queuefs.testing.keeping import DurableContract, SharedContract
+from queuefs.testing.keeping import DurableContract
 from queuefs.testing.keys import KeyContract
+from queuefs.testing.listening import ListeningContract
 from queuefs.testing.looking import LookingContract
 from queuefs.testing.model import ModelContract
 from queuefs.testing.naming import CancelContract, NamingContract, PauseContract
@@ -14,34 +15,42 @@ from queuefs.testing.order import HammerContract, OrderContract
 from queuefs.testing.queues import QueueContract
 from queuefs.testing.room import RoomContract
 from queuefs.testing.settling import SettlingContract
+from queuefs.testing.sharing import SharedContract
 from queuefs.testing.stats import StatsContract
 from queuefs.testing.steps import LifecycleContract
 from queuefs.testing.upkeep import UpkeepContract
 from queuefs.testing.writing import WritingContract
 
 
+class TimeContract(
+    ClaimingContract,
+    KeyContract,
+    DelayContract,
+    LifeContract,
+    UpkeepContract,
+    StatsContract,
+    LifecycleContract,
+    ModelContract,
+):
+    """The tests in which time matters: for a store with a clock of its own, to be run once more with the tests' time."""
+
+
 class BackendContract(
     QueueContract,
     WritingContract,
     RoomContract,
-    KeyContract,
-    ClaimingContract,
     SettlingContract,
     NamingContract,
     PauseContract,
     CancelContract,
     DeadContract,
     LookingContract,
-    StatsContract,
-    DelayContract,
-    LifeContract,
-    UpkeepContract,
-    LifecycleContract,
     OrderContract,
     HammerContract,
     DurableContract,
     SharedContract,
-    ModelContract,
+    ListeningContract,
+    TimeContract,
 ):
     """Every test that a back end has to pass.
 
@@ -55,6 +64,7 @@ class BackendContract(
             async def use_ids_up(self, backend: Backend, url: str, *, last: int) -> None:
                 ...
 
-    See `Contract` for the other knobs: `open_store`, `damage_payload` and, for a store that several daemons may have
-    open, `age`. The tests want pytest-trio (``trio_mode = true``) and hypothesis.
+    See `Contract` for the other knobs: `open_store`; for a durable store `damage_payload` and `restore_older_copy`; for
+    one that several daemons may have open `age` and `interrupt`. The tests want pytest-trio (``trio_mode = true``) and
+    hypothesis.
     """

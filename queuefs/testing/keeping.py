@@ -1,30 +1,29 @@
-"""The contract of keeping: what outlives the daemon, and what daemons on one store owe each other.
-
-Knobs are the traits `durable` and `shared`.
-"""
+"""The contract of keeping: what outlives the daemon, where the trait `durable` says that anything does."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from queuefs.backend import Settled
+from queuefs.errors import QueueNotEmpty
 from queuefs.lifecycle import State
-from queuefs.message import ROOT, Counts, Owner, QueueId, Ref, Verdict
+from queuefs.message import ROOT, Counts, Draft, Owner, Ref, Room, Verdict
 from queuefs.testing.base import (
     ANY,
+    FOREVER,
+    LATER,
     LEASE,
-    OWNER,
     START,
     Contract,
     find,
+    ids,
     lose,
     new_queue,
     overdue,
     peek,
     pending,
-    publish,
     put,
+    put_dead,
     stage,
     state_of,
     take,
@@ -32,16 +31,9 @@ from queuefs.testing.base import (
 )
 from queuefs.testing.upkeep import MARK
 
-if TYPE_CHECKING:
-    from queuefs.backend import Backend
-
-#: How long a daemon has to be silent before another takes over what it had staged, seconds.
-DEAD_AFTER = 15.0
-
-
 only_durable = pytest.mark.usefixtures("only_durable")
 only_alone = pytest.mark.usefixtures("only_alone")
-only_shared = pytest.mark.usefixtures("only_shared")
+only_own_time = pytest.mark.usefixtures("only_own_time")
 
 
 class DurableContract(Contract):
@@ -110,9 +102,64 @@ class DurableContract(Contract):
             assert await backend.load_clock() == (None if backend.traits.server_time else MARK)
 
     @only_durable
+    async def test_all_that_was_said_about_a_message_is_kept(self, url: str) -> None:
+        """Delays, ends of lives, pauses, marks, keys and their windows, reasons, the dead; config and totals too."""
+        async with self.open_store(url) as backend:
+            queue = await new_queue(backend, "jobs")
+            await backend.set_config(queue, b"lease = 5\n\0", expected=b"")
+            dead = await put_dead(backend, queue, b"dead", draft=Draft(key="dead", extra=b"\0\xff"))
+            cancelled = await put(backend, queue, b"cancelled", draft=Draft(key="cancelled"))
+            await take_one(backend, queue)
+            await backend.cancel(queue, [cancelled])
+            await put(backend, queue, draft=Draft(delay=FOREVER, ttl=2 * FOREVER, extra=b"x"))
+            paused = await put(backend, queue, draft=Draft(priority=-1, key="é"))
+            await backend.pause(queue, [paused])
+            gone = await put(backend, queue, draft=Draft(key="gone"), window=FOREVER)
+            await backend.cancel(queue, [gone])
+            free = await put(backend, queue)
+            await take_one(backend, queue)
+            await backend.nack(queue, [Verdict(ref=Ref(free), reason="é\n")], now=START)
+            before = [await each(queue) for each in (backend.snapshot, backend.dead, backend.stats, backend.get_queue)]
+        async with self.open_store(url) as backend:
+            after = [await each(queue) for each in (backend.snapshot, backend.dead, backend.stats, backend.get_queue)]
+            assert after == before
+            assert list(await backend.payloads(queue, [dead.id])) == [b"dead"]
+            keys = ["cancelled", "é", "gone", "dead"]
+            found = [await backend.find_key(queue, key, now=LATER, window=FOREVER) for key in keys]
+            assert found == [cancelled, paused, gone, None]
+            assert await backend.find_key(queue, "gone", now=LATER, window=0) is None
+            assert ids(await take(backend, queue, 9)) == [free]
+            with pytest.raises(QueueNotEmpty):
+                await backend.remove_queue(queue)
+            answers = await backend.extend(queue, [Ref(cancelled)], lease=LEASE, now=START)
+            assert list(answers) == [Settled.CANCELLED]
+            assert await backend.audit() == []
+
+    @only_durable
+    @only_own_time
+    async def test_what_is_due_is_found_after_a_restart(self, url: str) -> None:
+        """Leases, delays and lives end at their moment, whether or not a daemon was there."""
+        async with self.open_store(url) as backend:
+            queue = await new_queue(backend, "jobs")
+            lost = await put(backend, queue)
+            await take_one(backend, queue, lease=4)
+            lapsing = await put(backend, queue, draft=Draft(ttl=4))
+            waiting = await put(backend, queue, draft=Draft(delay=4))
+        async with self.open_store(url) as backend:
+            tick = await backend.tick(now=START + 3, limit=100)
+            assert [list(each) for each in (tick.overdue, tick.lapsed, tick.ripe)] == [[], [], []]
+            assert tick.next_due == 1 or backend.traits.shared
+            tick = await backend.tick(now=START + 4, limit=100)
+            assert [each.receipt for each in tick.overdue] == [Ref(lost, 1)]
+            assert list(tick.lapsed) == [(queue, lapsing)]
+            assert list(tick.ripe) == [queue]
+            assert ids(await take(backend, queue, 9, now=START + 4)) == [waiting]
+            assert await backend.audit() == []
+
+    @only_durable
     @only_alone
     async def test_staged_messages_are_published_or_dropped(self, url: str) -> None:
-        """A whole one is pending at its place when the store is opened again; one marked partial is dropped."""
+        """By the first tick after the store was opened again: a whole one at its place, one marked partial never."""
         async with self.open_store(url) as backend:
             queue = await new_queue(backend, "jobs")
             whole = await stage(backend, queue, b"whole", priority=3)
@@ -123,94 +170,78 @@ class DurableContract(Contract):
             marked = await stage(backend, queue, b"mark")
             await backend.append(queue, marked, b"ed", offset=4, partial=True, room=ANY)
         async with self.open_store(url) as backend:
+            mine = await stage(backend, queue, b"mine")
+            tick = await backend.tick(now=START, limit=100)
+            assert sorted(tick.adopted) == [(queue, whole), (queue, lifted)]
             messages = list(await peek(backend, queue, 9))
             assert [message.data for message in messages] == [b"whole", b"x", b"lifted"]
             assert (messages[0].id, messages[0].attempt) == (whole, 0)
             assert await backend.counts(queue) == Counts(pending=3, processing=0)
+            assert (await backend.stats(queue)).enqueued == 3  # noqa: PLR2004 - as above
             for message, size in ((partial, 7), (marked, 6)):
                 assert await state_of(backend, queue, message, size=size) is State.GONE
+            assert await state_of(backend, queue, mine, size=4) is State.STAGED
+            assert list((await backend.tick(now=START, limit=100)).adopted) == []
+            await backend.discard(queue, mine)
+            await stage(backend, queue, room=Room(messages=4, bytes=13))  # nothing that was dropped takes room
             assert await backend.audit() == []
 
+    @only_durable
+    @only_alone
+    async def test_an_adopted_message_is_published_as_its_writer_asked(self, url: str) -> None:
+        """Its delay and its life begin with the tick, and it gives way to an unacknowledged one of its key."""
+        async with self.open_store(url) as backend:
+            queue = await new_queue(backend, "jobs")
+            timed = await stage(backend, queue, draft=Draft(delay=8, ttl=16, extra=b"x"))
+            repeated = await stage(backend, queue, draft=Draft(key="used"))
+            used = await put(backend, queue, draft=Draft(key="used"), window=FOREVER)
+            twins = [await stage(backend, queue, draft=Draft(key="twin")) for _ in range(2)]
+            late = await stage(backend, queue, draft=Draft(key="late"))
+            await backend.cancel(queue, [await put(backend, queue, draft=Draft(key="late"), window=FOREVER)])
+        async with self.open_store(url) as backend:
+            tick = await backend.tick(now=START + 1, limit=100)
+            there = set(ids(await backend.snapshot(queue)))
+            assert there == {used, timed, late, *(there & set(twins))}
+            assert len(there & set(twins)) == 1
+            assert {message for _, message in tick.adopted} == there - {used}
+            shown = await find(backend, queue, timed)
+            assert shown.extra == b"x"
+            if not backend.traits.server_time:
+                assert (shown.due, shown.expires_at) == (START + 9, START + 17)
+            assert await state_of(backend, queue, repeated, size=1) is State.GONE
+            assert await backend.audit() == []
 
-class SharedContract(Contract):
-    """Several daemons have the store open."""
+    @only_durable
+    @only_alone
+    async def test_many_are_adopted_by_and_by(self, url: str) -> None:
+        """A tick with a limit that is lower says that there is more, and the next ones find it."""
+        async with self.open_store(url) as backend:
+            queue = await new_queue(backend, "jobs")
+            given = [await stage(backend, queue, partial=number % 3 == 0) for number in range(12)]
+        async with self.open_store(url) as backend:
+            adopted = []
+            for _ in range(20):
+                tick = await backend.tick(now=START, limit=3)
+                adopted += [message for _, message in tick.adopted]
+                if tick.next_due != 0:
+                    break
+            assert sorted(adopted) == [message for number, message in enumerate(given) if number % 3]
+            assert await pending(backend, queue) == sorted(adopted)
 
-    @only_shared
-    async def test_daemons_see_the_same(self, backend: Backend, queue: QueueId, url: str) -> None:
-        """What one makes, the other finds; what one claims, the other does not get."""
-        async with self.open_store(url) as other:
-            assert await other.find_queue(ROOT, "jobs") == await backend.get_queue(queue)
-            first, second = await put(backend, queue), await put(other, queue)
-            assert second > first
-            assert await pending(other, queue) == [first, second]
-            (mine,), (theirs,) = await take(backend, queue), await take(other, queue)
-            assert (mine.id, theirs.id) == (first, second)
-            await other.ack(queue, [mine.receipt, theirs.receipt])
-            assert await backend.counts(queue) == Counts(pending=0, processing=0)
-
-    @only_shared
-    async def test_the_staged_of_the_living_are_left_alone(self, backend: Backend, queue: QueueId, url: str) -> None:
-        """A daemon that was heard of a moment ago keeps what it has staged; nobody but it can publish by accident."""
-        message = await stage(backend, queue, b"mine")
-        await backend.tick(now=START, limit=10)
-        async with self.open_store(url) as other:
-            assert list((await other.tick(now=START, limit=10)).adopted) == []
-            await self.age(backend, url, seconds=DEAD_AFTER - 5)
-            assert list((await other.tick(now=START, limit=10)).adopted) == []
-            assert await other.counts(queue) == Counts(pending=0, processing=0)
-        await publish(backend, queue, message)
-        assert await pending(backend, queue) == [message]
-
-    @only_shared
-    async def test_the_staged_of_the_dead_are_published_or_dropped(
-        self, backend: Backend, queue: QueueId, url: str
-    ) -> None:
-        """Once a daemon has been silent for 15 s, another one's tick adopts what is whole and drops what is partial."""
-        whole = await stage(backend, queue, b"whole", priority=3)
-        later = await put(backend, queue)
-        partial = await stage(backend, queue, b"partial", partial=True)
-        await backend.tick(now=START, limit=10)
-        async with self.open_store(url) as other:
-            await self.age(backend, url, seconds=DEAD_AFTER + 1)
-            tick = await other.tick(now=START, limit=10)
-            assert list(tick.adopted) == [(queue, whole)]
-            assert await pending(other, queue) == [whole, later]
-            assert (await find(other, queue, whole)).priority == 3  # noqa: PLR2004 - as staged above
-            assert await state_of(other, queue, partial, size=7) is State.GONE
-            assert list((await other.tick(now=START, limit=10)).adopted) == []
-        # it was taken for dead and is not: what it does now finds its stages gone, and does no harm
-        await publish(backend, queue, whole)
-        await publish(backend, queue, partial)
-        assert await pending(backend, queue) == [whole, later]
-
-    @only_shared
-    async def test_an_own_tick_is_a_sign_of_life(self, backend: Backend, queue: QueueId, url: str) -> None:
-        """A daemon that was silent for long and ticks again before another looks keeps its stages."""
-        message = await stage(backend, queue)
-        async with self.open_store(url) as other:
-            await self.age(backend, url, seconds=DEAD_AFTER + 1)
-            await backend.tick(now=START, limit=10)
-            assert list((await other.tick(now=START, limit=10)).adopted) == []
-            await publish(backend, queue, message)
-            assert await pending(other, queue) == [message]
-
-    @only_shared
-    async def test_one_daemon_ends_anothers_leases(self, backend: Backend, queue: QueueId, url: str) -> None:
-        """Leases belong to the store, not to the daemon that gave them."""
-        message = await put(backend, queue)
-        await take(backend, queue, lease=0.0)
-        async with self.open_store(url) as other:
-            assert await overdue(other) == [(queue, Ref(message, 1))]
-            await other.expire(queue, [Verdict(ref=Ref(message, 1))], now=START)
-        assert await backend.counts(queue) == Counts(pending=1, processing=0)
-
-    @only_shared
-    async def test_owners_and_names_are_those_of_the_store(self, backend: Backend, queue: QueueId, url: str) -> None:
-        """A change of one daemon is what the other shows next."""
-        async with self.open_store(url) as other:
-            await other.get_queue(queue)
-            await backend.rename_queue(queue, parent=ROOT, name="work")
-            await backend.set_owner(queue, Owner(uid=5, gid=6, mode=0o500))
-            assert await other.find_queue(ROOT, "jobs") is None
-            assert (await other.get_queue(queue)).owner != OWNER
-            assert await other.get_queue(queue) == await backend.get_queue(queue)
+    @only_durable
+    @only_alone
+    async def test_ids_go_on_after_an_older_copy_was_put_back(self, url: str) -> None:
+        """None is given again that was given between the copy and its return, though the store knows nothing of it."""
+        async with self.open_store(url) as backend:
+            queue = await new_queue(backend, "jobs")
+            kept = await put(backend, queue, b"kept")
+        async with self.restore_older_copy(url), self.open_store(url) as backend:
+            given = [await put(backend, queue) for _ in range(3)]
+            given.append(await stage(backend, queue))
+        async with self.open_store(url) as backend:
+            assert await pending(backend, queue) == [kept]
+            assert await stage(backend, queue) > max(given)
+            assert await put(backend, queue) > max(given)
+            assert await backend.audit() == []
+        async with self.open_store(url) as backend:
+            assert await put(backend, queue) > max(given) + 1

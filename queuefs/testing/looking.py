@@ -8,7 +8,20 @@ from typing import TYPE_CHECKING
 
 from queuefs.lifecycle import State
 from queuefs.message import MAX_MESSAGE_ID, Counts, Draft, MessageId, QueueId
-from queuefs.testing.base import ANY, START, Contract, nack, new_queue, peek, publish, put, stage, take, take_one
+from queuefs.testing.base import (
+    ANY,
+    START,
+    Contract,
+    nack,
+    new_queue,
+    peek,
+    publish,
+    put,
+    put_dead,
+    stage,
+    take,
+    take_one,
+)
 
 if TYPE_CHECKING:
     from queuefs.backend import Backend
@@ -117,3 +130,47 @@ class LookingContract(Contract):
             assert await backend.audit() == []
         assert await backend.counts(queue) == Counts(pending=1, processing=1)
         assert [message.attempt for message in await backend.snapshot(queue)] == [1, 0]
+
+    async def test_what_is_asked_for_is_kept(self, backend: Backend, queue: QueueId) -> None:
+        """All of the draft that has no meaning here is shown as it was given, by every view and the claim."""
+        draft = Draft(priority=-7, key="é key", extra=bytes(range(256)))
+        message = await put(backend, queue, draft=draft)
+        shown = [*await backend.snapshot(queue), *await peek(backend, queue), await take_one(backend, queue)]
+        shown += [each for each in await backend.find(queue, [message]) if each]
+        for each in shown:
+            assert (each.priority, each.key, each.extra, each.reason) == (-7, "é key", draft.extra, None)
+            assert (each.due, each.expires_at, each.paused, each.cancelled) == (None, None, False, False)
+        plain = await put(backend, queue)
+        (found,) = await backend.find(queue, [plain])
+        assert found is not None
+        assert (found.priority, found.key, found.extra) == (0, None, b"")
+
+    async def test_messages_are_found_in_the_order_asked(self, backend: Backend, queue: QueueId) -> None:
+        """Pending, in processing and dead ones, without payloads; None for each that is none of these."""
+        other = await new_queue(backend, "other")
+        elsewhere = await put(backend, other)
+        dead = await put_dead(backend, queue, b"dead")
+        claimed, waiting = [await put(backend, queue, data) for data in (b"a", b"bc")]
+        await take_one(backend, queue)
+        staged = await stage(backend, queue)
+        wanted = [waiting, elsewhere, dead.id, staged, MessageId(MAX_MESSAGE_ID), claimed, waiting]
+        found = await backend.find(queue, wanted)
+        assert [each and each.id for each in found] == [waiting, None, dead.id, None, None, claimed, waiting]
+        assert [each.state for each in found if each] == [
+            State.PENDING,
+            State.DEAD,
+            State.PROCESSING,
+            State.PENDING,
+        ]
+        assert {each.data for each in found if each} == {None}
+        assert [found[5], found[0]] == list(await backend.snapshot(queue))
+        assert [found[2]] == list(await backend.dead(queue))
+        assert list(await backend.find(queue, [])) == []
+        assert list(await backend.payloads(queue, [dead.id, waiting, claimed])) == [b"dead", b"bc", b"a"]
+
+    async def test_many_are_found_in_one_call(self, backend: Backend, queue: QueueId) -> None:
+        """More than a statement of some stores takes as parameters, known and unknown ones mixed."""
+        message = await put(backend, queue)
+        wanted = [MessageId(message + number) for number in range(1100)]
+        found = await backend.find(queue, wanted)
+        assert [each and each.id for each in found] == [message, *[None] * 1099]

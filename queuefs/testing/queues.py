@@ -261,3 +261,39 @@ class QueueContract(Contract):
         assert await backend.find_queue(ROOT, "jobs") == found
         assert list(await backend.children(ROOT)) == [found]
         assert (await find(backend, queue, message)).id == message
+
+    async def test_a_config_is_replaced_by_whoever_knows_it(self, backend: Backend, queue: QueueId) -> None:
+        """Empty at first; any bytes. Who expects something else is told so and changes nothing."""
+        assert (await backend.get_queue(queue)).config == b""
+        first, second = bytes(range(256)) * 64, b"lease = 5\n"
+        assert await backend.set_config(queue, first, expected=b"x") is False
+        assert (await backend.get_queue(queue)).config == b""
+        assert await backend.set_config(queue, first, expected=b"") is True
+        assert (await backend.get_queue(queue)).config == first
+        assert await backend.set_config(queue, second, expected=b"") is False
+        assert await backend.set_config(queue, second, expected=first[:-1]) is False
+        assert await backend.set_config(queue, second, expected=first) is True
+        assert await backend.set_config(queue, second, expected=second) is True
+        found = await backend.find_queue(ROOT, "jobs")
+        assert found is not None
+        assert found.config == second
+        assert list(await backend.children(ROOT)) == [found]
+        assert await backend.set_config(queue, b"", expected=second) is True
+        assert (await backend.get_queue(queue)).config == b""
+
+    async def test_of_two_who_change_a_config_one_is_told(self, backend: Backend, queue: QueueId) -> None:
+        """Both expect what was there: the second has to look again, and nothing of the first is lost."""
+        first = backend.set_config(queue, b"a", expected=b"")
+        second = backend.set_config(queue, b"b", expected=b"")
+        assert [await first, await second] == [True, False]
+        assert (await backend.get_queue(queue)).config == b"a"
+
+    async def test_a_config_is_of_its_queue_and_moves_with_it(self, backend: Backend, queue: QueueId) -> None:
+        """Neither a child's nor an owner's; a new queue of the old name begins without."""
+        child = await new_queue(backend, "child", parent=queue)
+        await backend.set_config(queue, b"a", expected=b"")
+        await backend.set_owner(queue, Owner(uid=0, gid=0, mode=0))
+        await backend.rename_queue(queue, parent=ROOT, name="work")
+        assert (await backend.get_queue(queue)).config == b"a"
+        assert (await backend.get_queue(child)).config == b""
+        assert (await backend.get_queue(await new_queue(backend, "jobs"))).config == b""

@@ -197,11 +197,11 @@ class StatsContract(Contract):
         await nack(backend, queue, [Ref(given[3])])
         assert await self._oldest(backend, queue) == times[3]
 
-    @pytest.mark.parametrize("seed", range(3))
+    @pytest.mark.parametrize("seed", [1, 2, 3])
     async def test_totals_add_up_whatever_happens(self, backend: Backend, queue: QueueId, seed: int) -> None:
         """After every step of a random walk, all numbers are those that the answers add up to."""
         walk = Walk(backend, queue, random.Random(seed))  # noqa: S311 - the same each time
-        for _ in range(150):
+        for _ in range(200):
             await walk.step()
             await walk.compare()
         assert walk.stats.buried > 0

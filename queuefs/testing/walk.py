@@ -58,7 +58,9 @@ class Walk:
         return self.random.sample(choice := [*self.given[-6:], *self.claimed[-6:]], min(len(choice), 3))
 
     async def _put(self) -> None:
-        draft = Draft(delay=self.random.choice([0, 0, FOREVER]), key=self.random.choice([None, None, "key"]))
+        draft = Draft(
+            delay=self.random.choice([0, 0, 0, 0, FOREVER]), key=self.random.choice([None, None, None, "key"])
+        )
         message = await stage(self.backend, self.queue, b"x" * self.random.randrange(9), draft=draft)
         self.given.append(message)
         self.stats.enqueued += await publish(self.backend, self.queue, message) == message
@@ -84,7 +86,9 @@ class Walk:
 
     async def _verdict(self, *, expire: bool) -> int:
         dead = self.random.random() < 1 / 2
-        verdicts = [Verdict(ref=Ref(each), dead=dead, delay=self.random.choice([0, FOREVER])) for each in self._some()]
+        verdicts = [
+            Verdict(ref=Ref(each), dead=dead, delay=self.random.choice([0, 0, FOREVER])) for each in self._some()
+        ]
         found = await self.backend.find(self.queue, [each.ref.id for each in verdicts])
         call = self.backend.expire if expire else self.backend.nack
         answers = await call(self.queue, verdicts, now=LATER)

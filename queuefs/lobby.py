@@ -1,0 +1,41 @@
+"""Where programs wait: one line for messages, one for room, one for completion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from queuefs.lifecycle import Verb
+
+if TYPE_CHECKING:
+    from queuefs.message import QueueId
+    from queuefs.turns import Turns
+
+#: What can make a message claimable.
+FEEDS = frozenset({Verb.PUBLISH, Verb.UNDO, Verb.EXPIRE, Verb.NACK, Verb.RETRY, Verb.RESUME})
+
+#: What makes room, and can make a queue complete.
+DRAINS = frozenset({Verb.ACK, Verb.BURY, Verb.CANCEL, Verb.LAPSE, Verb.CLEAR, Verb.DISCARD, Verb.REPEAT})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lobby:
+    """The lines in which programs wait."""
+
+    #: For messages.
+    claims: Turns
+    #: For room.
+    room: Turns
+    #: For completion.
+    completion: Turns
+
+    def heed(self, queue: QueueId | None, verb: Verb | None, count: int) -> None:
+        """Wake those for whom a transition may be what they wait for; None is any queue, or anything that changed."""
+        if verb is None:
+            for turns in (self.claims, self.room, self.completion):
+                turns.wake_all(queue)
+        elif queue is not None and verb in FEEDS:
+            self.claims.wake(queue, count)
+        elif queue is not None and verb in DRAINS:
+            self.room.wake(queue, count)
+            self.completion.wake_all(queue)
