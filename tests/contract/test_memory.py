@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from queuefs.testing import BackendContract
+from queuefs.testing.model import PROFILE
 from queuefs_memory import MemoryBackend
 
 if TYPE_CHECKING:
@@ -14,10 +16,13 @@ if TYPE_CHECKING:
 
 
 class TestMemory(BackendContract):
+    #: It is compared with itself, which shows no more than that the model runs, and that it audits well.
+    model_settings = settings(PROFILE, max_examples=8)
+
     @pytest.fixture
     def url(self) -> str:
         return "memory:"
 
     async def use_ids_up(self, backend: Backend, url: str, *, last: int) -> None:  # noqa: ARG002 - the contract's signature
         assert isinstance(backend, MemoryBackend)
-        backend._last_id = last  # noqa: SLF001 - nothing but a test needs the end of the ids
+        backend._last_id = last
