@@ -9,7 +9,7 @@ from queuefs import retry
 from queuefs.backend import Settled
 from queuefs.errors import MessageCancelled, MessageNotFound, QueueFSError, StaleReceipt
 from queuefs.lifecycle import Verb
-from queuefs.options import NackOptions
+from queuefs.options import ExtendOptions, NackOptions
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
