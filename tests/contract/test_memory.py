@@ -20,4 +20,4 @@ class TestMemory(BackendContract):
 
     async def use_ids_up(self, backend: Backend, url: str, *, last: int) -> None:  # noqa: ARG002 - the contract's signature
         assert isinstance(backend, MemoryBackend)
-        backend._last_id = last  # noqa: SLF001 - nothing but a test needs the end of the ids
+        backend._last_id = last
