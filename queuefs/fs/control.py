@@ -57,8 +57,8 @@ class ControlFile:
         """Return the size to show where the text is not made yet: 0 for what is written, else a bound, bytes."""
         return 0
 
-    def open(self, service: Service, queue: QueueId, text: bytes | None, pid: int) -> Handle:
-        """Open it for the thread *pid*; *text* is what the look-up made."""
+    def open(self, service: Service, queue: QueueId, text: bytes | None, pid: int, flags: int) -> Handle:
+        """Open it with *flags* for the thread *pid*; *text* is what the look-up made."""
         raise NotImplementedError
 
     async def truncate(self, service: Service, queue: QueueId) -> None:
@@ -80,7 +80,7 @@ class Showing(Looking):
 
     has_text = True
 
-    def open(self, service: Service, queue: QueueId, text: bytes | None, pid: int) -> Handle:  # noqa: ARG002
+    def open(self, service: Service, queue: QueueId, text: bytes | None, pid: int, flags: int) -> Handle:  # noqa: ARG002
         """Show *text*, or what there is at the first read."""
         return TextHandle(text, lambda: self.text(service, queue))
 
@@ -127,7 +127,7 @@ class Messages(Looking):
         payloads = await service.unacked_bytes(queue)
         return _no_page(2 * line_bound(payloads, counts.unacked) + 1024 * 1024)
 
-    def open(self, service: Service, queue: QueueId, text: bytes | None, pid: int) -> Handle:  # noqa: ARG002
+    def open(self, service: Service, queue: QueueId, text: bytes | None, pid: int, flags: int) -> Handle:  # noqa: ARG002
         """List the messages."""
         return MessagesHandle(service, queue)
 
@@ -142,7 +142,7 @@ class Dequeue(ControlFile):
         """Return a bound: a reader that splices asks for no more than the size it was told."""
         return _no_page(line_bound(service.max_message_bytes))
 
-    def open(self, service: Service, queue: QueueId, text: bytes | None, pid: int) -> Handle:  # noqa: ARG002
+    def open(self, service: Service, queue: QueueId, text: bytes | None, pid: int, flags: int) -> Handle:  # noqa: ARG002
         """Prepare a claim."""
         return DequeueHandle(service.deliver(queue))
 
@@ -153,9 +153,9 @@ class Enqueue(ControlFile):
     name = "enqueue"
     access = frozenset({os.O_WRONLY, os.O_RDWR})
 
-    def open(self, service: Service, queue: QueueId, text: bytes | None, pid: int) -> Handle:  # noqa: ARG002
+    def open(self, service: Service, queue: QueueId, text: bytes | None, pid: int, flags: int) -> Handle:  # noqa: ARG002
         """Begin a message."""
-        return EnqueueHandle(service.stage(queue), pid, instant=service.instant)
+        return EnqueueHandle(service.stage(queue), pid, appends=bool(flags & os.O_APPEND), instant=service.instant)
 
 
 class Settling(ControlFile):
@@ -164,9 +164,9 @@ class Settling(ControlFile):
     access = WRITING
     verb: ClassVar[Verb]
 
-    def open(self, service: Service, queue: QueueId, text: bytes | None, pid: int) -> Handle:  # noqa: ARG002
+    def open(self, service: Service, queue: QueueId, text: bytes | None, pid: int, flags: int) -> Handle:  # noqa: ARG002
         """Take lines."""
-        return SettleHandle(service, queue, self.verb)
+        return SettleHandle(service, queue, self.verb, pid)
 
 
 class Ack(Settling):
@@ -196,7 +196,7 @@ class Clear(ControlFile):
     name = "clear"
     access = WRITING
 
-    def open(self, service: Service, queue: QueueId, text: bytes | None, pid: int) -> Handle:  # noqa: ARG002
+    def open(self, service: Service, queue: QueueId, text: bytes | None, pid: int, flags: int) -> Handle:  # noqa: ARG002
         """Wait for a write."""
         return ClearHandle(service, queue)
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import tempfile
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import trio
 
 from queuefs.errors import BadValue, QueueFSError
-from queuefs.fs.caller import is_being_killed
+from queuefs.fs.caller import is_being_killed, leader_of
 from queuefs.message import Ref
 from queuefs.render import listed_message
 from queuefs.service import settled_error
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 #: The longest line that can be an id or a receipt, bytes: two numbers of 19 digits, a dot, some blanks.
 LONGEST_REF = 64
 
+#: The longest line at all, blanks included, bytes.
+LONGEST_LINE = 4096
+
 #: How much of a list of messages is kept in memory; the rest goes to a temporary file, bytes.
 SPOOL_BYTES = 4 * 1024 * 1024
 
@@ -38,9 +42,12 @@ class Handle:
         """Return at most *size* bytes from *offset* on."""
         raise NotImplementedError
 
-    async def write(self, data: bytes) -> None:
-        """Take all of *data*; control files are streams, so there is no offset."""
+    async def write(self, data: bytes, offset: int) -> None:
+        """Take all of *data*; where it belongs, *offset*, matters to few."""
         raise NotImplementedError
+
+    def truncate(self, size: int) -> None:
+        """Answer ftruncate(2); most have nothing to do."""
 
     async def flush(self) -> None:
         """Answer the close of one descriptor; there may be more of this open."""
@@ -108,28 +115,60 @@ class MessagesHandle(Handle):
             self._listing = await self._service.messages(self._queue)
         page = await self._listing.page()
         text = b",\n".join(listed_message(message, self._service.clock) for message in page)
+        self._keep((b"[" if first else b",\n" if page else b"") + text + (b"" if page else b"]\n"))
         self._complete = not page
-        self._spool.seek(self._made)
-        self._made += self._spool.write((b"[" if first else b",\n" if page else b"") + text + (b"" if page else b"]\n"))
+
+    def _keep(self, text: bytes) -> None:
+        try:
+            self._spool.seek(self._made)
+            self._made += self._spool.write(text)
+        except OSError as error:
+            raise NoTemporarySpace(f"the list can't be kept: {error.strerror}") from error
 
     async def release(self) -> None:
         """Drop the list."""
         self._spool.close()
 
 
+class NoTemporarySpace(QueueFSError):
+    """The temporary file of a long list can't be written."""
+
+    errno = errno.EIO
+
+
 class EnqueueHandle(Handle):
     """Writes one message."""
 
-    def __init__(self, stage: Stage, pid: int, *, instant: bool) -> None:
-        """Write *stage* for the thread *pid*."""
+    def __init__(self, stage: Stage, pid: int, *, appends: bool, instant: bool) -> None:
+        """Write *stage* for the thread *pid*; *appends*: with O_APPEND the offsets of its writes mean nothing."""
         self._stage = stage
         self._pid = pid
+        self._process: int | None = None
+        self._appends = appends
         self._instant = instant
+        #: Where the file's position is if it was only written and read in turn.
+        self._position = 0
         self._id_at: int | None = None
 
-    async def write(self, data: bytes) -> None:
+    async def write(self, data: bytes, offset: int) -> None:
         """Add *data* to the message."""
+        if not self._appends and offset != self._position:
+            self._refuse_to_seek()
+        if self._process is None and (self._stage.writes or not self._instant):
+            self._process = leader_of(self._pid)  # while the thread is there
         await self._stage.write(data)
+        self._position = offset + len(data)
+
+    def truncate(self, size: int) -> None:
+        """Refuse what would change the message: `cp` makes a file's last hole so."""
+        if size not in (0, self._position):
+            self._refuse_to_seek()
+
+    def _refuse_to_seek(self) -> NoReturn:
+        """A hole, or bytes before others, can't be kept; without them the message would be another one."""
+        error = BadValue("a message is written from its beginning to its end, without holes")
+        self._stage.spoil(error)
+        raise error
 
     async def read(self, offset: int, size: int) -> bytes:
         """Return the message's id and a newline; the line begins where the first read did, and stays there."""
@@ -138,7 +177,9 @@ class EnqueueHandle(Handle):
         if self._id_at is None:
             self._id_at = offset
         start = offset - self._id_at
-        return (b"%d\n" % self._stage.id)[start : start + size] if start >= 0 else b""
+        piece = (b"%d\n" % self._stage.id)[start : start + size] if start >= 0 else b""
+        self._position = offset + len(piece)
+        return piece
 
     async def flush(self) -> None:
         """Store what is not stored yet, unless a signal is ending the writer: then there is no message.
@@ -148,7 +189,7 @@ class EnqueueHandle(Handle):
         """
         if not self._stage.is_begun:
             return
-        if not (self._instant and self._stage.writes == 1) and is_being_killed(self._pid):
+        if self._process is not None and is_being_killed(self._process):
             self._stage.spoil(WriterKilled())
             return
         await self._stage.flush()
@@ -159,36 +200,50 @@ class EnqueueHandle(Handle):
 
 
 class WriterKilled(QueueFSError):
-    """A signal ended the writer before it closed."""
+    """A signal ended the writer, or one of its children, before it closed."""
+
+    errno = errno.ECANCELED
 
 
 class SettleHandle(Handle):
     """Takes ids or receipts, one a line."""
 
-    def __init__(self, service: Service, queue: QueueId, verb: Verb) -> None:
-        """Settle messages of *queue* by *verb*."""
+    def __init__(self, service: Service, queue: QueueId, verb: Verb, pid: int) -> None:
+        """Settle messages of *queue* by *verb* for the thread *pid*."""
+        self._pid = pid
+        self._process: int | None = None
         self._service = service
         self._queue = queue
         self._verb = verb
         #: A line whose newline has not come; it may be a piece of a longer id.
         self._tail = b""
-        #: The beginning of the line was in a write that failed; what is left of it must not pass for an id.
-        self._skip_line = False
+        #: What the last line names, once it has been checked.
+        self._last: Ref | None = None
+        #: Why nothing is taken any more.
+        self._error: QueueFSError | None = None
 
-    async def write(self, data: bytes) -> None:
-        """Act on every line that is complete; all are tried, and the first failure is raised."""
-        if self._skip_line:
-            _, newline, data = data.partition(b"\n")
-            self._skip_line = not newline
-        *lines, self._tail = (self._tail + data).split(b"\n")
+    async def write(self, data: bytes, offset: int) -> None:  # noqa: ARG002 - lines come one after the other
+        """Act on every line that is complete; all are tried, and the first failure is raised.
+
+        After a failure with a piece of a line before or behind it, nothing more is taken. The writer may send all of
+        it again or go on with what follows, which can't be told apart; one of the two would make another id of it.
+        """
+        if self._error is not None:
+            raise self._error
+        before = self._tail
+        *lines, self._tail = (before + data).split(b"\n")
+        self._last = None
         try:
             await self._settle(lines)
-            if len(self._tail) > LONGEST_REF:
+            if len(self._tail.strip()) > LONGEST_REF or len(self._tail) > LONGEST_LINE:
                 raise BadValue(f"not a message id or receipt: {self._tail[:80]!r}")
-        except QueueFSError:
-            self._skip_line = bool(self._tail)
-            self._tail = b""
+        except QueueFSError as error:
+            if before or self._tail:
+                self._error = error
+                self._tail = b""
             raise
+        if self._tail and self._process is None:
+            self._process = leader_of(self._pid)  # while the thread is there
 
     async def _settle(self, lines: list[bytes]) -> None:
         refs: list[Ref | QueueFSError] = [_parsed(line) for line in lines]
@@ -201,17 +256,20 @@ class SettleHandle(Handle):
 
     async def flush(self) -> None:
         """Say whether the last line, without a newline, can be settled; it is settled by the last close."""
-        if not self._tail.strip():
+        if self._process is not None and is_being_killed(self._process):
+            self._tail = b""  # it may be a piece of what should have been written
+        if not self._tail:
             return
         ref = Ref.parse(self._tail.strip())
+        self._last = ref
         error = settled_error(ref, (await self._service.check(self._queue, [ref]))[0])
         if error is not None:
             raise error
 
     async def release(self) -> None:
         """Settle the last line if it had no newline."""
-        if self._tail.strip():
-            await self._service.settle_after_close(self._verb, self._queue, Ref.parse(self._tail.strip()))
+        if self._last is not None:
+            await self._service.settle_after_close(self._verb, self._queue, self._last)
 
 
 def _parsed(line: bytes) -> Ref | QueueFSError:
@@ -229,6 +287,6 @@ class ClearHandle(Handle):
         self._service = service
         self._queue = queue
 
-    async def write(self, data: bytes) -> None:  # noqa: ARG002 - any write will do
+    async def write(self, data: bytes, offset: int) -> None:  # noqa: ARG002 - any write will do
         """Remove all unacknowledged messages."""
         await self._service.clear(self._queue)

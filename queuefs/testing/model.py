@@ -20,7 +20,7 @@ PROFILE = hypothesis.settings(
     derandomize=True,
     database=None,
     deadline=None,
-    max_examples=60,
+    max_examples=40,
     phases=(hypothesis.Phase.generate, hypothesis.Phase.shrink),
     suppress_health_check=list(hypothesis.HealthCheck),
 )
