@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import signal
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
@@ -33,6 +34,7 @@ async def run(url: str, mountpoint: str, options: MountOptions, *, when_ready: C
     Raises:
         QueueFSError: the store can't be opened, or the mount failed; with one sentence for the user.
     """
+    _allow_open_files()
     stop, answering = trio.Event(), trio.Event()
     async with AsyncExitStack() as stack:
         signals = stack.enter_context(trio.open_signal_receiver(*_ending_signals()))
@@ -74,6 +76,12 @@ async def _heed(
         stop.set()
         if not answering.is_set():  # nothing is served yet: there is nothing to finish
             opening.cancel()
+
+
+def _allow_open_files() -> None:
+    """Raise the soft limit of open files: long listings and the looks at callers take one each."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _ending_signals() -> list[signal.Signals]:

@@ -71,6 +71,8 @@ def make_file(path: Path) -> os.stat_result:
         os.close(fd)
     if not stat.S_ISREG(found.st_mode):
         raise StoreUnusable(f"{path} is not a regular file")
+    if found.st_nlink > 1:
+        raise StoreUnusable(f"{path} has another name (a hard link), under which another daemon could have it open")
     if not existed:
         _sync_directory(path.parent)
     return found

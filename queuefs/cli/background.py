@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+_STDERR = 2
+
 #: What the daemon says on the pipe once the mount answers; otherwise it says an exit code and a line.
 _READY = "0 ready"
 
@@ -28,6 +30,7 @@ def run_in_background(work: Callable[[Callable[[], None]], None], *, log_file: P
     Raises:
         UserError: what *work* raised, or that the child ended without a word.
     """
+    _fill_standard_descriptors()
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -79,6 +82,14 @@ def _be_the_daemon(work: Callable[[Callable[[], None]], None], pipe: int) -> NoR
         say(f"{code.value} {type(error).__name__}: {error}")
     finally:
         os._exit(code)
+
+
+def _fill_standard_descriptors() -> None:
+    """Put something at 0, 1 and 2 where the caller had them closed: a pipe that landed there would be lost."""
+    fd = -1
+    while fd <= _STDERR:
+        fd = os.open(os.devnull, os.O_RDWR)
+    os.close(fd)
 
 
 def _detach(*, keep: int) -> None:

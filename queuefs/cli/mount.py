@@ -66,6 +66,8 @@ def mount(
     require_fuse(allow_other=chosen.allow_other)
     clear_dead(mountpoint)
     require_usable(mountpoint)
+    if backend == "":
+        raise UserError("--backend: a URL is expected", Exit.USAGE)
     url = backend or os.environ.get("QUEUEFS_BACKEND") or places.default_store()
     _require_outside(mountpoint, url)
     os.umask(0o077)  # what the daemon makes is its own: the store, the log

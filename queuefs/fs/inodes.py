@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 
 import pyfuse3
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
     from pyfuse3 import InodeT
+
+    from queuefs.message import QueueId
 
 
 #: Far from the numbers of other file systems: what a process has open is recognised by its inode number.
@@ -67,6 +70,13 @@ class Inodes:
         key = self._keys.get(inode)
         if self._by_key.get(key) == inode:
             del self._by_key[key]
+
+    def forget_attributes(self, queue: QueueId) -> None:
+        """Let the kernel ask again for the attributes of the verbs that all callers of *queue* share."""
+        for inode, node in self._nodes.items():
+            if isinstance(node, VerbFile) and node.queue == queue and node.caller is None:
+                with suppress(OSError):  # ENOENT: it has dropped them by itself
+                    pyfuse3.invalidate_inode(inode, attr_only=True)
 
     def forget(self, inode: InodeT, count: int) -> None:
         """Take back *count* look-ups."""

@@ -84,7 +84,8 @@ async def serve(
             mounted.callback(pyfuse3.close)
             mounted.enter_context(short_wait())
             ended = trio.Event()
-            nursery.start_soon(_answer, ended)
+            answering = trio.CancelScope()
+            nursery.start_soon(_answer, answering, ended)
             nursery.start_soon(parts.upkeep.run)
             nursery.start_soon(parts.waiting.watch)
             try:
@@ -97,6 +98,11 @@ async def serve(
             finally:
                 pyfuse3.terminate()
                 with trio.move_on_after(FINISH_REQUESTS_SECONDS):
+                    await ended.wait()
+                answering.cancel()
+                with trio.CancelScope(shield=True):
+                    # A request that waits for the back end can't be cancelled, and its answer goes through the session:
+                    # to end that before would be a segmentation fault. The back end's time limit bounds this.
                     await ended.wait()
         nursery.cancel_scope.cancel()
     await _keep_clock(backend, clock)
@@ -133,9 +139,10 @@ def _fuse_options(options: MountOptions) -> set[str]:
     return chosen
 
 
-async def _answer(ended: trio.Event) -> None:
+async def _answer(scope: trio.CancelScope, ended: trio.Event) -> None:
     try:
-        await pyfuse3.main(min_tasks=MIN_WORKERS, max_tasks=MAX_WORKERS)
+        with scope:
+            await pyfuse3.main(min_tasks=MIN_WORKERS, max_tasks=MAX_WORKERS)
     finally:
         ended.set()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -30,8 +31,8 @@ class VerbFile:
     #: What the caller will read, where it is made when the name is looked up, and its size, bytes.
     text: bytes | None = field(default=None, repr=False)
     size: int = 0
-    #: How often it is open.
-    opens: int = 0
+    #: How often it is open, by the thread that opened it.
+    openers: Counter[int] = field(default_factory=Counter, repr=False)
 
 
 Node = QueueDirectory | VerbFile

@@ -81,7 +81,7 @@ class Operations(pyfuse3.Operations):
         self._cached = CACHED_SHARED_SECONDS if shared else CACHED_SECONDS
         self._inodes = Inodes()
         self._last_handle = 0
-        self._files: dict[FileHandleT, tuple[Handle, InodeT]] = {}
+        self._files: dict[FileHandleT, tuple[Handle, InodeT, int]] = {}
         self._directories: dict[FileHandleT, Directory] = {}
         #: Set at each last close, once somebody waits for that.
         self._closed: trio.Event | None = None
@@ -112,8 +112,8 @@ class Operations(pyfuse3.Operations):
         inode: InodeT,
         attr: EntryAttributes,
         fields: SetattrFields,
-        fh: FileHandleT | None,  # noqa: ARG002 - pyfuse3's form
-        ctx: RequestContext,  # noqa: ARG002 - pyfuse3's form
+        fh: FileHandleT | None,
+        ctx: RequestContext,
     ) -> EntryAttributes:
         """Change a queue's owner and mode.
 
@@ -130,9 +130,12 @@ class Operations(pyfuse3.Operations):
                     mode=attr.st_mode & _PERMISSIONS if fields.update_mode else old.mode,
                 )
                 await self._tree.set_owner(node.queue, owner)
-            elif node.opens == 0:  # fchmod(2) does not say through which file it comes
+                self._inodes.forget_attributes(node.queue)
+            elif ctx.pid not in node.openers:  # fchmod(2) does not say through which file it comes
                 raise NotPermitted("a control file's owner and mode follow its queue's")
         if fields.update_size and isinstance(node, VerbFile):
+            if fh is not None:
+                self._files[fh][0].truncate(attr.st_size)
             await node.control.truncate(self._service, node.queue)
         return await self._attributes(inode)
 
@@ -253,9 +256,9 @@ class Operations(pyfuse3.Operations):
         handle = await node.control.open(opening, options)
         if flags & os.O_TRUNC:
             await node.control.truncate(self._service, node.queue)
-        node.opens += 1
+        node.openers[ctx.pid] += 1
         number = self._next_handle()
-        self._files[number] = (handle, inode)
+        self._files[number] = (handle, inode, ctx.pid)
         return pyfuse3.FileInfo(fh=number, direct_io=True, keep_cache=False)
 
     async def read(self, fh: FileHandleT, off: int, size: int) -> bytes:
@@ -263,7 +266,7 @@ class Operations(pyfuse3.Operations):
         return await self._files[fh][0].read(off, size)
 
     async def write(self, fh: FileHandleT, off: int, buf: bytes) -> int:
-        """Write; with O_APPEND the offset is the size the kernel believes in, and means nothing."""
+        """Write; with O_APPEND the offset is the size the kernel believes in"""
         return await self._files[fh][0].write(buf, off)
 
     async def flush(self, fh: FileHandleT) -> None:
@@ -272,9 +275,11 @@ class Operations(pyfuse3.Operations):
 
     async def release(self, fh: FileHandleT) -> None:
         """Answer the last close; what it leaves to be done is handed over, so this never waits."""
-        handle, inode = self._files.pop(fh)
+        handle, inode, opener = self._files.pop(fh)
         node = cast("VerbFile", self._inodes.node(inode))
-        node.opens -= 1
+        node.openers[opener] -= 1
+        if not node.openers[opener]:
+            del node.openers[opener]
         if node.caller is not None:
             self._inodes.retire(inode)
         if self._closed is not None:

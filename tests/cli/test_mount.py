@@ -70,6 +70,25 @@ def test_a_command_substitution_around_mount_ends(queuefs: Command) -> None:
     assert done.stdout == "<>\n"
 
 
+@pytest.mark.parametrize("closed", ["<&-", ">&- 2>&-", "<&- >&-", "<&- >&- 2>&-"])
+def test_mount_returns_with_its_standard_descriptors_closed(queuefs: Command, closed: str) -> None:
+    script = f'"$@" {closed}; echo $?'
+    command = [sys.executable, "-m", "queuefs", "mount", "--backend", "memory:", "--log-file", queuefs.log]
+
+    done = subprocess.run(
+        ["bash", "-c", script, "bash", *command, queuefs.mountpoint], capture_output=True, check=False, timeout=PATIENCE
+    )
+
+    assert b"0\n" == done.stdout
+    assert os.path.ismount(queuefs.mountpoint)
+
+
+def test_an_empty_url_is_refused(queuefs: Command) -> None:
+    done = queuefs.mount("--backend", "")
+
+    assert (2, "queuefs: --backend: a URL is expected\n") == (done.returncode, done.stderr)
+
+
 def test_a_password_in_the_environment_shows_in_no_argument_list_and_no_log(queuefs: Command) -> None:
     """The URL names a port that nobody listens on, so that its whole way into the messages is seen."""
     done = queuefs.mount(QUEUEFS_BACKEND="redis://user:hunter2@127.0.0.1:1/0?prefix=x")

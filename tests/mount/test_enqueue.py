@@ -290,3 +290,76 @@ def test_many_writers_lose_nothing(jobs: Path) -> None:
         list(pool.map(lambda number: (jobs / "enqueue").write_text(str(number)), range(500)))
 
     assert sorted(str(number).encode() for number in range(500)) == sorted(take_all(jobs))
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "cp --sparse=auto holes jobs/enqueue",
+        "cp --sparse=always holes jobs/enqueue",
+        "cp all-hole jobs/enqueue",
+        "dd if=holes of=jobs/enqueue bs=64K conv=sparse status=none",
+        'python3 -c \'import os; f = os.open("jobs/enqueue", os.O_WRONLY); os.pwrite(f, b"x", 5)\'',
+        'python3 -c \'f = open("jobs/enqueue", "wb", 0); f.write(b"abc"); f.seek(0); f.write(b"x")\'',
+    ],
+)
+def test_holes_and_steps_back_are_refused(jobs: Path, tmp_path: Path, script: str) -> None:
+    """Without them the message would be another one, and who wrote it would not know."""
+    with (tmp_path / "holes").open("wb") as file:
+        file.write(b"head" * 1000)
+        file.seek(1 << 20)
+        file.write(b"tail")
+        file.truncate(3 << 20)
+    (tmp_path / "all-hole").touch()
+    os.truncate(tmp_path / "all-hole", 1 << 20)
+
+    done = sh(script.replace("holes", f"{tmp_path}/holes").replace("all-hole", f"{tmp_path}/all-hole"), jobs.parent)
+
+    assert 0 != done.returncode
+    assert "Invalid argument" in done.stderr
+    assert (0, 0) == status(jobs)
+
+
+#: Has a thread that opens a file, and may end; writes twice, says so, and waits to be killed.
+THREADED_WRITER = """
+import os, signal, sys, threading
+files = []
+done = threading.Event()
+def open_it():
+    files.append(os.open(sys.argv[1], os.O_WRONLY))
+    for _ in range(2): os.write(files[0], b'x' * 100)
+    done.set()
+    if sys.argv[2] == 'stays': signal.pause()
+thread = threading.Thread(target=open_it, daemon=True)
+thread.start()
+done.wait()
+if sys.argv[2] == 'ends': thread.join()
+print('written', flush=True)
+signal.pause()
+"""
+
+
+@pytest.mark.parametrize("thread", ["stays", "ends"])
+def test_a_killed_writer_with_threads_enqueues_nothing(jobs: Path, thread: str) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", THREADED_WRITER, jobs / "enqueue", thread], stdout=subprocess.PIPE
+    ) as writer:
+        assert writer.stdout is not None
+        assert b"written\n" == writer.stdout.readline()
+        writer.kill()
+
+    assert (0, 0) == status(jobs)
+
+
+def test_a_producer_that_timeout_ends_enqueues_nothing(jobs: Path) -> None:
+    done = sh("timeout 0.3 sh -c 'echo one; echo two; exec sleep 100' > jobs/enqueue; echo $?", jobs.parent)
+
+    assert done.stdout in {"124\n", "125\n"}  # timeout may notice at its own close that the message was given up
+    assert (0, 0) == status(jobs)
+
+
+def test_a_part_of_a_program_that_was_killed_is_no_message(jobs: Path) -> None:
+    done = sh("(echo one; echo two; sh -c 'echo three; kill -9 $$'; echo four) > jobs/enqueue", jobs.parent)
+
+    assert "canceled" in done.stderr
+    assert (0, 0) == status(jobs)

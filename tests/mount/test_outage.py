@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
+import sqlite3
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
@@ -89,3 +92,41 @@ def test_a_server_that_hangs_is_an_error_and_no_hang(server: RedisServer, mount:
     eventually(lambda: answers(queue))
     put(queue, b"x")
     assert [b"x"] == take_all(queue)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_stop_while_callers_wait_for_a_server_that_hangs(server: RedisServer, number: signal.Signals) -> None:
+    with mounted(f"{server.url}?timeout=2") as mount:
+        (mount.path / "jobs").mkdir()
+        server.pause()
+        try:
+            callers = [
+                subprocess.Popen(["cat", mount.path / "jobs" / name], stderr=subprocess.DEVNULL)
+                for name in ["status", "dequeue", "size", "status"]
+            ]
+            eventually(lambda: any(is_blocked(caller.pid) for caller in callers))
+            assert 0 == mount.stop(number)
+        finally:
+            server.resume()
+        for caller in callers:
+            assert 0 != caller.wait()
+        mount.expect_in_log("level=warning")
+
+
+def is_blocked(pid: int) -> bool:
+    """Return whether a process waits for the daemon's answer."""
+    with open(f"/proc/{pid}/wchan", "rb") as file:
+        return file.read() == b"request_wait_answer"
+
+
+def test_a_stop_while_a_writer_waits_for_a_locked_file(tmp_path: Path) -> None:
+    with mounted(f"sqlite://{tmp_path}/queue.db") as mount:
+        (mount.path / "jobs").mkdir()
+        other = sqlite3.connect(tmp_path / "queue.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        writer = subprocess.Popen(["bash", "-c", "echo x > jobs/enqueue"], cwd=mount.path, stderr=subprocess.DEVNULL)
+        eventually(lambda: is_blocked(writer.pid))
+        assert 0 == mount.stop()
+        other.close()
+        assert 0 != writer.wait()
+        mount.expect_in_log("level=warning|level=error")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -209,21 +212,55 @@ def test_a_piece_of_a_longer_id_is_never_taken_for_an_id(jobs: Path) -> None:
     }
 
 
-def test_what_is_left_of_a_refused_line_does_not_pass_for_an_id(jobs: Path) -> None:
+def test_after_a_failure_amid_a_line_nothing_more_is_taken(jobs: Path) -> None:
+    """Whether the writer sends it all again or goes on can't be told, and one of the two would make another id."""
     (message,) = claimed(jobs)
     file = os.open(jobs / "ack", os.O_WRONLY)
     with pytest.raises(OSError, match="Invalid"):
         os.write(file, b"x\n4")
-    os.write(file, message["id"].encode() + b"\n")
-    os.close(file)
+    with pytest.raises(OSError, match="Invalid"):
+        os.write(file, message["id"].encode() + b"\n")
+    with contextlib.suppress(OSError):
+        os.close(file)
 
     assert (0, 1) == status(jobs)
+
+
+def test_a_piece_that_is_sent_again_is_not_taken_for_an_id(jobs: Path) -> None:
+    """The kernel cuts a long write into pieces; of one that failed, the writer sends the rest again."""
+    theirs, mine = claimed(jobs, 2)
+    file = os.open(jobs / "ack", os.O_WRONLY)
+    os.write(file, mine["id"].encode() + b"\n987")
+    for _ in range(3):
+        with pytest.raises(OSError, match="No such file"):
+            os.write(file, theirs["id"].encode() + b"\n")
+    with contextlib.suppress(OSError):
+        os.close(file)
+
+    assert (0, 1) == status(jobs)
+    assert 0 == error_of(jobs / "ack", theirs["receipt"].encode() + b"\n")
+
+
+def test_a_killed_writers_last_line_may_be_a_piece(jobs: Path) -> None:
+    (message,) = claimed(jobs)
+    script = "import os, signal, sys; os.write(os.open(sys.argv[1], 1), sys.argv[2].encode()); os.kill(os.getpid(), 9)"
+
+    subprocess.run([sys.executable, "-c", script, jobs / "ack", message["id"]], check=False)
+
+    assert (0, 1) == status(jobs)
+
+
+def test_blanks_alone_are_not_an_id(jobs: Path) -> None:
+    file = os.open(jobs / "ack", os.O_WRONLY)
+    os.write(file, b" ")
+    with pytest.raises(OSError, match="Invalid"):
+        os.close(file)
 
 
 def test_surrounding_blanks_and_carriage_returns_are_fine(jobs: Path) -> None:
     first, second = claimed(jobs, 2)
 
-    assert 0 == error_of(jobs / "ack", f" {first['id']} \r\n\t{second['receipt']}\n".encode())
+    assert 0 == error_of(jobs / "ack", f" {first['id']} \r\n\t{second['receipt']}{' ' * 200}\n".encode())
     assert (0, 0) == status(jobs)
 
 

@@ -270,3 +270,19 @@ def test_many_queues_are_listed_once_each(place: Path) -> None:
     assert sorted(names) == sorted(found)
     for name in names:
         (place / name).rmdir()
+
+
+def test_a_change_of_the_mode_reaches_every_verb_at_once(jobs: Path) -> None:
+    (jobs / "enqueue").stat()
+    jobs.chmod(0o700)
+
+    assert 0o600 == stat.S_IMODE((jobs / "enqueue").stat().st_mode)
+    os.chown(jobs, 12, 34)
+    assert 12 == (jobs / "enqueue").stat().st_uid
+
+
+def test_somebody_elses_open_file_lets_nobody_change_a_verbs_mode(jobs: Path) -> None:
+    with (jobs / "enqueue").open("wb"):
+        done = sh("chmod 600 jobs/enqueue", jobs.parent)
+
+    assert "not permitted" in done.stderr

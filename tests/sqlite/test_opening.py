@@ -111,6 +111,17 @@ async def test_a_symbolic_link_leads_to_the_real_files_lock(url: str, path: Path
         assert "in use" in await refusal(f"sqlite://{link}")
 
 
+async def test_a_file_with_another_name_is_refused(url: str, path: Path) -> None:
+    """By a hard link a second daemon would lock another file, and both would write into one database."""
+    async with open_backend(url):
+        pass
+    path.with_name("other.db").hardlink_to(path)
+
+    with pytest.raises(StoreUnusable, match="another name"):
+        async with open_backend(url):
+            pass
+
+
 async def test_a_second_daemon_is_told_who_has_the_file(url: str, path: Path) -> None:
     async with open_backend(url):
         with pytest.raises(StoreInUse, match=rf"^{path} is in use by another daemon \(process {os.getpid()}\)$"):
