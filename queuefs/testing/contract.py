@@ -32,7 +32,7 @@ class TimeContract(
     LifecycleContract,
     ModelContract,
 ):
-    """The tests in which time matters: for a store with a clock of its own, to be run once more with the tests' time."""
+    """The tests in which time matters: a store with a clock of its own runs them once more by the tests' time."""
 
 
 class BackendContract(
