@@ -127,6 +127,9 @@ class LookingContract(Contract):
             await backend.payloads(queue, [message])
             await backend.snapshot(queue)
             await backend.unacked_bytes(queue)
+            await backend.find(queue, [message])
+            await backend.dead(queue)
+            await backend.stats(queue)
             assert await backend.audit() == []
         assert await backend.counts(queue) == Counts(pending=1, processing=1)
         assert [message.attempt for message in await backend.snapshot(queue)] == [1, 0]

@@ -14,9 +14,11 @@ from queuefs.backend import Settled
 from queuefs.errors import QueueExists, QueueNotFound
 from queuefs.lifecycle import State
 from queuefs.message import ROOT, Counts, Draft, Message, MessageId, QueueId, Ref, Verdict
-from queuefs.testing.base import ANY, LEASE, OWNER, START, Contract, nack, put, stage, take, take_one
+from queuefs.testing.base import ANY, LATER, LEASE, OWNER, START, Contract, bury, nack, put, stage, take, take_one
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Sequence
+
     from queuefs.backend import Backend
 
 #: Tasks of each kind in the hammer, and messages of each producer.
@@ -63,6 +65,50 @@ class OrderContract(Contract):
         assert list(await acked) == [Settled.STALE, Settled.DONE]
         assert await counts == Counts(0, 0)
 
+    async def test_what_is_named_has_changed_for_the_next_call(self, backend: Backend, queue: QueueId) -> None:
+        """Pause, resume, cancel, burial, retry and drop without waiting in between, with a look after each."""
+        message = await put(backend, queue)
+
+        def claim() -> Awaitable[Sequence[Message]]:
+            return backend.claim(queue, count=1, lease=LEASE, lifo=False, now=START)
+
+        steps: list[Awaitable[Sequence[Settled]]] = [backend.pause(queue, [message])]
+        claims, looks = [claim()], [backend.stats(queue)]
+        steps.append(backend.resume(queue, [message]))
+        claims.append(claim())
+        steps.append(backend.nack(queue, [Verdict(ref=Ref(message), dead=True)], now=START))
+        looks.append(backend.stats(queue))
+        steps.append(backend.retry(queue, None, now=START))
+        claims.append(claim())
+        steps.append(backend.cancel(queue, [message]))
+        steps.append(backend.extend(queue, [Ref(message)], lease=LEASE, now=START))
+        steps.append(backend.undo(queue, [Ref(message)]))
+        looks.append(backend.stats(queue))
+        steps.append(backend.drop(queue, [message]))
+        stats = [await look for look in looks]
+        assert [(each.paused, each.dead, each.pending, each.processing) for each in stats] == [
+            (1, 0, 1, 0),
+            (0, 1, 0, 0),
+            (0, 0, 0, 0),
+        ]
+        assert [[each.receipt.claim for each in await claimed] for claimed in claims] == [[], [1], [2]]
+        done = [Settled.DONE]
+        assert [list(await step) for step in steps] == [*[done] * 5, [Settled.CANCELLED], done, [Settled.UNKNOWN]]
+
+    async def test_a_key_is_taken_by_the_first_call(self, backend: Backend, queue: QueueId) -> None:
+        """Of publications that are on their way, the one that was called for first wins."""
+        draft = Draft(key="key")
+        first, second = [await stage(backend, queue, draft=draft) for _ in range(2)]
+        before = backend.find_key(queue, "key", now=START, window=0)
+        winning = backend.publish(queue, second, now=START, window=0)
+        between = backend.find_key(queue, "key", now=START, window=0)
+        losing = backend.publish(queue, first, now=START, window=0)
+        clearing = backend.clear(queue)
+        after = backend.find_key(queue, "key", now=START, window=0)
+        assert [await each for each in (before, between, after)] == [None, second, None]
+        assert (await winning, await losing) == (second, second)
+        assert await clearing == Counts(1, 0)
+
     async def test_the_tree_changes_in_the_order_of_calls(self, backend: Backend) -> None:
         """A queue is found as soon as its making has been called for, and under its new name after a rename."""
         making = backend.create_queue(ROOT, "a", owner=OWNER, now=START)
@@ -97,8 +143,17 @@ class OrderContract(Contract):
         with trio.testing.assert_no_checkpoints():
             message = await put(backend, queue)
             assert (await take_one(backend, queue)).id == message
-            await backend.ack(queue, [Ref(message)])
-            await backend.tick(now=START, limit=10)
+            await nack(backend, queue, [Ref(message)], delay=1)
+            await backend.pause(queue, [message])
+            await backend.resume(queue, [message])
+            await bury(backend, queue, await take_one(backend, queue, now=LATER))
+            assert [each.id for each in await backend.dead(queue)] == [message]
+            await backend.retry(queue, None, now=LATER)
+            assert await backend.find_key(queue, "key", now=START, window=0) is None
+            await backend.set_config(queue, b"a", expected=b"")
+            await backend.cancel(queue, [message])
+            await backend.tick(now=LATER, limit=10)
+            await backend.stats(queue)
             assert await backend.counts(queue) == Counts(0, 0)
 
 
