@@ -165,6 +165,11 @@ class Comparison:
         ]
         return queues[pick % len(queues)]
 
+    def _queue_with(self, pick: int, state: State) -> int:
+        """Return a queue, mostly one with messages in *state*."""
+        few = self._by_state.get(state) if pick % 8 != _RARE else None
+        return self._home[few[pick % len(few)]] if few else self._queue(pick)
+
     def _message(self, pick: int, state: State = State.PROCESSING) -> int | None:
         """Return a message, mostly one in *state*."""
         few = self._by_state.get(state) if pick % 8 != _RARE else None

@@ -75,7 +75,7 @@ STEPS = st.one_of(
     ),
     *_step(2, "finish", message=_PICK, queue=_PICK, at_home=_MOSTLY, discard=st.booleans()),
     *_step(1, "find_key", queue=_PICK, key=st.sampled_from(["a", "b", "A"])),
-    *_step(8, "claim", queue=_PICK, count=st.integers(1, 3), lease=_SPAN, lifo=st.booleans()),
+    *_step(10, "claim", queue=_PICK, count=st.integers(1, 3), lease=_SPAN, lifo=st.booleans()),
     *_step(
         5,
         "settle",
@@ -117,6 +117,6 @@ class ModelContract(Contract):
                 trio.from_thread.run(play.play, steps)
 
             # hypothesis is plain code, so it runs in a thread and comes back for each example
-            given = hypothesis.given(st.lists(STEPS, min_size=20, max_size=80))
+            given = hypothesis.given(st.lists(STEPS, min_size=40, max_size=80))
             await trio.to_thread.run_sync(self.model_settings(given(example)))
             assert await memory.audit() == []

@@ -116,7 +116,7 @@ class Play(Comparison):
 
     async def claim(self, *, queue: int, count: int, lease: int, lifo: bool) -> None:
         """Claim up to three."""
-        number, seconds = self._queue(queue), self._span(lease)
+        number, seconds = self._queue_with(queue, State.PENDING), self._span(lease)
         await self._both(
             lambda side: side.backend.claim(side.queues[number], count=count, lease=seconds, lifo=lifo, now=self._now)
         )
@@ -168,7 +168,7 @@ class Play(Comparison):
 
     async def finish_the_dead(self, *, queue: int, drop: bool) -> None:
         """Retry or drop all that are dead."""
-        number = self._queue(queue)
+        number = self._queue_with(queue, State.DEAD)
         await self._both(lambda side: self._by_name(side, "drop" if drop else "retry", number, None))
 
     def _by_name(self, side: Side, verb: str, queue: int, messages: Sequence[MessageId] | None) -> Awaitable[object]:
@@ -186,7 +186,7 @@ class Play(Comparison):
 
     async def look(self, *, queue: int, count: int, lifo: bool) -> None:
         """Read the first ones, and the payloads of all messages whatever their queue."""
-        number = self._queue(queue)
+        number = self._queue_with(queue, State.PENDING)
         await self._both(lambda side: side.backend.peek(side.queues[number], count=count, lifo=lifo, now=self._now))
         await self._read(number)
 
