@@ -32,6 +32,8 @@ class LineStage:
         self._terms = terms
         #: The line whose newline has not come.
         self._open: Stage | None = None
+        #: Why nothing is taken any more.
+        self._error: QueueFSError | None = None
         #: How many writes have been confirmed.
         self.writes = 0
 
@@ -39,38 +41,54 @@ class LineStage:
         """Take the lines of *data*, and what there is of the last; return how many bytes were taken.
 
         Fewer than all are taken when a line fails that is not the first: what follows comes again with the next write,
-        which then fails.
+        which then fails. After a failure with a piece of a line before or behind it nothing more is taken: the writer
+        may go on with the rest of that line, which would make another message of it.
 
         Raises:
             QueueFSError: the first line could not be taken; as of `Stage.write`.
         """
+        if self._error is not None:
+            raise self._error
+        goes_on = self._open is not None
         taken = 0
         for piece in _LINE.findall(data):
             try:
                 await self._take(piece)
-            except QueueFSError:
-                if not taken:
-                    raise
-                return taken
+            except QueueFSError as error:
+                if taken:
+                    return taken
+                if goes_on or not data.endswith(b"\n"):
+                    self._error = error
+                raise
             taken += len(piece)
         self.writes += 1
         return taken
 
     async def _take(self, piece: bytes) -> None:
         line = piece.removesuffix(b"\n")
-        if line:
-            stage = self._open or Stage(self._parts, self._queue, self._terms, self._with_room)
-            await stage.write(line)
-            self._open = stage
-        if self._open is not None and len(line) < len(piece):
-            await self._open.flush()
-            ended, self._open = self._open, None
-            await ended.close()
+        if self._open is None:
+            if not line:
+                return
+            self._open = Stage(self._parts, self._queue, self._terms, self._with_room)
+        stage = self._open
+        try:
+            if line:
+                await stage.write(line)
+            if len(line) == len(piece):
+                return
+            await stage.flush()
+        except QueueFSError as error:
+            stage.spoil(error)
+            self._open = None
+            await stage.close()
+            raise
+        self._open = None
+        await stage.close()
 
     @property
     def is_begun(self) -> bool:
-        """Whether there is a line whose newline has not come."""
-        return self._open is not None
+        """Whether there is a line whose newline has not come, or something to say of one that failed."""
+        return self._open is not None or self._error is not None
 
     @property
     def told_id(self) -> MessageId | None:
@@ -83,7 +101,9 @@ class LineStage:
             self._open.spoil(error)
 
     async def flush(self) -> None:
-        """Store what there is of the last line; errors as of `Stage.flush`."""
+        """Store what there is of the last line; errors as of `Stage.flush`, and what ended the writing."""
+        if self._error is not None:
+            raise self._error
         if self._open is not None:
             await self._open.flush()
 

@@ -89,6 +89,11 @@ class EnqueueOptions(Options):
     #: Bytes it must have.
     size: int | None = _option(values.whole)
 
+    def __post_init__(self) -> None:
+        """Refuse what means nothing."""
+        if self.strict and self.key is None:
+            raise BadValue("option 'strict' needs option 'key'")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DequeueOptions(Options):
@@ -105,6 +110,11 @@ class DequeueOptions(Options):
     id: bool = _flag()
     #: Acknowledged once it has been read.
     ack: bool = _flag()
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself."""
+        if self.raw and self.id:
+            raise BadValue("options 'raw' and 'id' exclude each other")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +134,11 @@ class NackOptions(Options):
     reason: str | None = _option(values.words)
     #: Straight to the dead.
     dead: bool = _flag()
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself."""
+        if self.dead and self.delay is not None:
+            raise BadValue("options 'dead' and 'delay' exclude each other")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
