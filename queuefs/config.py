@@ -98,26 +98,36 @@ class Config:
         Raises:
             BadValue: one key or value is bad; the sentence names it.
         """
-        if len(text) > LONGEST_CONFIG:
-            raise BadValue(f"a config may have {LONGEST_CONFIG} bytes at most")
-        try:
-            lines = text.decode().splitlines()
-        except UnicodeDecodeError:
-            raise BadValue("a config must be UTF-8") from None
-        changes = dict(_setting(line) for line in lines if line.strip() and not line.lstrip().startswith("#"))
-        return dataclasses.replace(self, **changes)
+        return dataclasses.replace(self, **_settings(text))
 
     def text(self) -> bytes:
         """Return all keys with their values, as `merged` reads them."""
-        return b"".join(b"%s = %s\n" % (name.encode(), _shown(getattr(self, name)).encode()) for name in _READERS)
+        return _lines({name: getattr(self, name) for name in _READERS})
 
-    def differences(self, base: Config) -> bytes:
-        """Return the lines in which this config is not *base*: what is kept, so that defaults may change."""
-        return b"".join(
-            b"%s = %s\n" % (name.encode(), _shown(getattr(self, name)).encode())
-            for name in _READERS
-            if getattr(self, name) != getattr(base, name)
-        )
+
+def kept(old: bytes, text: bytes) -> bytes:
+    """Return *old*, what was set before, with the lines of *text* applied.
+
+    Only what was set is kept, so that defaults may change; and all of that, so that they change nothing that was set.
+
+    Raises:
+        BadValue: as of `Config.merged`.
+    """
+    return _lines(_settings(old) | _settings(text))
+
+
+def _settings(text: bytes) -> dict[str, Any]:
+    if len(text) > LONGEST_CONFIG:
+        raise BadValue(f"a config may have {LONGEST_CONFIG} bytes at most")
+    try:
+        lines = text.decode().splitlines()
+    except UnicodeDecodeError:
+        raise BadValue("a config must be UTF-8") from None
+    return dict(_setting(line) for line in lines if line.strip() and not line.lstrip().startswith("#"))
+
+
+def _lines(settings: Mapping[str, object]) -> bytes:
+    return b"".join(b"%s = %s\n" % (name.encode(), _shown(value).encode()) for name, value in settings.items())
 
 
 _READERS: Mapping[str, Callable[[str], Any]] = {one.name: one.metadata["read"] for one in dataclasses.fields(Config)}

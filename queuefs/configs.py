@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from queuefs.config import kept
 from queuefs.errors import BackendUnavailable
 
 if TYPE_CHECKING:
@@ -18,13 +19,12 @@ ATTEMPTS = 10
 
 
 class Configs:
-    """Reads and changes configs; the back end keeps of each what differs from the mount's defaults."""
+    """Reads and changes configs; the back end keeps of each what was set."""
 
     def __init__(self, backend: Backend, tree: Tree, defaults: Config) -> None:
         """Keep configs in *backend*; *defaults* hold for what a queue does not say."""
         self._backend = backend
         self._tree = tree
-        self._defaults = defaults
         self._parse = lru_cache(maxsize=1024)(defaults.merged)
 
     async def get(self, queue: QueueId) -> Config:
@@ -39,9 +39,9 @@ class Configs:
         """
         for _ in range(ATTEMPTS):
             old = (await self._tree.get(queue, fresh=True)).config
-            new = self._parse(old).merged(text)
-            done = await self._backend.set_config(queue, new.differences(self._defaults), expected=old)
+            new = kept(old, text)
+            done = await self._backend.set_config(queue, new, expected=old)
             self._tree.forget(queue)
             if done:
-                return new
+                return self._parse(new)
         raise BackendUnavailable("others change this config all the time")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from queuefs.errors import QueueFSError
-from queuefs.stage import Stage
+from queuefs.errors import QueueFSError, QueueFull
+from queuefs.stage import NOTHING_TAKEN, Stage
 
 if TYPE_CHECKING:
     from queuefs.message import MessageId, QueueId
@@ -57,7 +57,7 @@ class LineStage:
             except QueueFSError as error:
                 if taken:
                     return taken
-                if goes_on or not data.endswith(b"\n"):
+                if not isinstance(error, NOTHING_TAKEN) and (goes_on or not data.endswith(b"\n")):
                     self._error = error
                 raise
             taken += len(piece)
@@ -66,23 +66,30 @@ class LineStage:
 
     async def _take(self, piece: bytes) -> None:
         line = piece.removesuffix(b"\n")
-        if self._open is None:
+        stage = self._open
+        if stage is None:
             if not line:
                 return
-            self._open = Stage(self._parts, self._queue, self._terms, self._with_room)
-        stage = self._open
+            stage = Stage(self._parts, self._queue, self._terms, self._with_room)
         try:
             if line:
                 await stage.write(line)
-            if len(line) == len(piece):
-                return
-            await stage.flush()
+            if len(line) < len(piece):
+                await self._end(stage)
+        except NOTHING_TAKEN:
+            raise
         except QueueFSError as error:
             stage.spoil(error)
             self._open = None
             await stage.close()
             raise
-        self._open = None
+        self._open = stage if len(line) == len(piece) else None
+
+    async def _end(self, stage: Stage) -> None:
+        try:
+            await stage.flush()
+        except NOTHING_TAKEN as error:  # but pieces of it had been taken before
+            raise QueueFull(str(error)) from error
         await stage.close()
 
     @property

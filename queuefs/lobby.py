@@ -14,8 +14,21 @@ if TYPE_CHECKING:
 #: What can make a message claimable.
 FEEDS = frozenset({Verb.PUBLISH, Verb.UNDO, Verb.EXPIRE, Verb.NACK, Verb.RETRY, Verb.RESUME})
 
-#: What makes room, and can make a queue complete.
-DRAINS = frozenset({Verb.ACK, Verb.BURY, Verb.CANCEL, Verb.LAPSE, Verb.CLEAR, Verb.DISCARD, Verb.REPEAT})
+#: What can make room, and a queue complete: what comes back included, for a cancelled message is gone then.
+DRAINS = frozenset(
+    {
+        Verb.UNDO,
+        Verb.EXPIRE,
+        Verb.NACK,
+        Verb.ACK,
+        Verb.BURY,
+        Verb.CANCEL,
+        Verb.LAPSE,
+        Verb.CLEAR,
+        Verb.DISCARD,
+        Verb.REPEAT,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +47,11 @@ class Lobby:
         if verb is None:
             for turns in (self.claims, self.room, self.completion):
                 turns.wake_all(queue)
-        elif queue is not None and verb in FEEDS:
+            return
+        if queue is None:
+            return
+        if verb in FEEDS:
             self.claims.wake(queue, count)
-        elif queue is not None and verb in DRAINS:
+        if verb in DRAINS:
             self.room.wake(queue, count)
             self.completion.wake_all(queue)

@@ -97,17 +97,21 @@ class Service:
         config = await self._configs.get(queue)
         ttl = config.ttl if options.ttl is None else options.ttl
         draft = Draft(priority=options.priority, delay=options.delay, ttl=ttl, key=options.key, extra=extra_of(options))
+        blocks = config.on_full is OnFull.BLOCK
         terms = Terms(
             draft=draft,
             room=Room(messages=config.max_messages, bytes=config.max_bytes),
-            limit=config.max_message_bytes,
+            # Who waits for room would wait for ever if it could never fit.
+            limit=min(config.max_message_bytes, config.max_bytes)
+            if blocks and config.max_bytes
+            else config.max_message_bytes,
             size=options.size,
             window=config.dedup_window,
             strict=options.strict,
         )
 
         async def with_room(store: Callable[[], Awaitable[None]]) -> None:
-            if config.on_full is OnFull.BLOCK:
+            if blocks:
                 await self._wait_for_room(queue, store, caller, may_wait=may_wait)
             else:
                 await store()
@@ -217,6 +221,10 @@ class Service:
         await self._handover.barrier(queue)
         there = await self._backend.snapshot(queue)
         return itertools.chain(there, await self._backend.dead(queue))
+
+    def removed(self, queue: QueueId) -> None:
+        """Let those who wait in a queue that is gone find that out."""
+        self._lobby.heed(queue, None, 1)
 
     async def wait_complete(self, queue: QueueId, caller: Caller, seconds: float | None) -> Counts:
         """Return the counts once both are zero.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from queuefs import retry
 from queuefs.backend import Settled
@@ -19,8 +19,14 @@ if TYPE_CHECKING:
     from queuefs.options import Options
     from queuefs.parts import Parts
 
-    #: A call on the back end, made when called.
-    Settle = Callable[[], Awaitable[Sequence[Settled]]]
+
+class _Settlement(NamedTuple):
+    """One call that settles messages, and what happens to each by it."""
+
+    refs: Sequence[Ref]
+    verbs: Sequence[Verb]
+    #: Made when called.
+    call: Callable[[], Awaitable[Sequence[Settled]]]
 
 
 class Settling:
@@ -41,25 +47,31 @@ class Settling:
     ) -> list[QueueFSError | None]:
         """Ack, nack or extend messages; return what is wrong with each, None where nothing is."""
         await self._handover.barrier(queue)
-        settled = await (await self._settlement(verb, queue, refs, options))()
-        self._tell(verb, queue, refs, settled)
+        settlement = await self._settlement(verb, queue, refs, options)
+        settled = await settlement.call()
+        self._tell(queue, settlement, settled)
         return [settled_error(ref, one) for ref, one in zip(refs, settled, strict=True)]
 
-    async def _settlement(
-        self, verb: Verb, queue: QueueId, refs: Sequence[Ref], options: Options
-    ) -> Callable[[], Awaitable[Sequence[Settled]]]:
-        """Return the call that settles messages, with all it has to know."""
+    async def _settlement(self, verb: Verb, queue: QueueId, refs: Sequence[Ref], options: Options) -> _Settlement:
         if verb is Verb.ACK:
-            return lambda: self._backend.ack(queue, refs)
+            return _Settlement(refs, [verb] * len(refs), lambda: self._backend.ack(queue, refs))
         config = await self._configs.get(queue)
         if isinstance(options, ExtendOptions):
             lease = config.lease if options.lease is None else options.lease
             self._upkeep.due_in(lease)
-            return lambda: self._backend.extend(queue, refs, lease=lease, now=self._clock.now())
+            return _Settlement(
+                refs,
+                [verb] * len(refs),
+                lambda: self._backend.extend(queue, refs, lease=lease, now=self._clock.now()),
+            )
         assert isinstance(options, NackOptions)  # no other verb settles
         verdicts = await self._verdicts(queue, refs, config, options)
         self._upkeep.due_in(min((verdict.delay for verdict in verdicts), default=math.inf))
-        return lambda: self._backend.nack(queue, verdicts, now=self._clock.now())
+        return _Settlement(
+            refs,
+            [Verb.BURY if verdict.dead else Verb.NACK for verdict in verdicts],
+            lambda: self._backend.nack(queue, verdicts, now=self._clock.now()),
+        )
 
     async def _verdicts(
         self, queue: QueueId, refs: Sequence[Ref], config: Config, options: NackOptions
@@ -92,31 +104,31 @@ class Settling:
         error = settled_error(ref, (await self._backend.check(queue, [ref]))[0])
         if error is not None:
             raise error
-        call = await self._settlement(verb, queue, [ref], options)
-        return lambda: self._handover.once(queue, call, self._teller(verb, queue, [ref]))
+        settlement = await self._settlement(verb, queue, [ref], options)
+        return lambda: self._handover.once(queue, settlement.call, self._teller(queue, settlement))
 
-    def _teller(self, verb: Verb, queue: QueueId, refs: Sequence[Ref]) -> Callable[[Sequence[Settled]], str | None]:
+    def _teller(self, queue: QueueId, settlement: _Settlement) -> Callable[[Sequence[Settled]], str | None]:
         def tell(settled: Sequence[Settled]) -> str | None:
-            self._tell(verb, queue, refs, settled)
-            errors = [settled_error(ref, one) for ref, one in zip(refs, settled, strict=True)]
-            return next((f"{verb}: {error}" for error in errors if error is not None), None)
+            self._tell(queue, settlement, settled)
+            errors = [settled_error(ref, one) for ref, one in zip(settlement.refs, settled, strict=True)]
+            return next((str(error) for error in errors if error is not None), None)
 
         return tell
 
-    def _tell(self, verb: Verb, queue: QueueId, refs: Sequence[Ref], settled: Sequence[Settled]) -> None:
-        self._events.tell(queue, verb, [ref.id for ref, one in zip(refs, settled, strict=True) if one is Settled.DONE])
+    def _tell(self, queue: QueueId, settlement: _Settlement, settled: Sequence[Settled]) -> None:
+        for ref, verb, one in zip(settlement.refs, settlement.verbs, settled, strict=True):
+            if one is Settled.DONE:
+                self._events.tell(queue, verb, [ref.id])
 
     async def undo(self, queue: QueueId, receipts: Sequence[Ref]) -> None:
         """Take claims back; never suspends. A repetition finds the claims over and changes nothing."""
-        await self._handover.until_done(
-            queue, lambda: self._backend.undo(queue, receipts), self._teller(Verb.UNDO, queue, receipts)
-        )
+        undo = _Settlement(receipts, [Verb.UNDO] * len(receipts), lambda: self._backend.undo(queue, receipts))
+        await self._handover.until_done(queue, undo.call, self._teller(queue, undo))
 
     async def ack_read(self, queue: QueueId, receipts: Sequence[Ref]) -> None:
         """Settle claims whose reader asked for it by reading to the end; never suspends."""
-        await self._handover.until_done(
-            queue, lambda: self._backend.ack(queue, receipts), self._teller(Verb.ACK, queue, receipts)
-        )
+        ack = _Settlement(receipts, [Verb.ACK] * len(receipts), lambda: self._backend.ack(queue, receipts))
+        await self._handover.until_done(queue, ack.call, self._teller(queue, ack))
 
     async def by_name(self, verb: Verb, queue: QueueId, messages: Sequence[MessageId] | None) -> Sequence[Settled]:
         """Pause, resume, cancel, retry or drop messages by id; None is all dead ones."""

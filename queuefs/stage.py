@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from queuefs.errors import BadValue, KeyInUse, MessageTooBig, QueueFSError
+from queuefs.errors import BadValue, Interrupted, KeyInUse, MessageTooBig, QueueFSError, WouldBlock
 from queuefs.lifecycle import Verb
 
 if TYPE_CHECKING:
@@ -37,6 +37,9 @@ class Terms:
     strict: bool
 
 
+#: Nothing was taken of a write that fails so, and programs make it again: Python by itself, at EINTR.
+NOTHING_TAKEN = (Interrupted, WouldBlock)
+
 #: Makes a call that may find the queue full; where its writer may wait for room, makes it again when there is some.
 WithRoom = Callable[[Callable[[], Awaitable[None]]], Awaitable[None]]
 
@@ -45,7 +48,7 @@ class Stage:
     """All the bytes written between an open and its last close.
 
     A write that fails spoils the message: what follows fails the same way, and the last close stores nothing. Half a
-    message is no message.
+    message is no message. Only a wait for room that was given up spoils nothing: that write can be made again.
     """
 
     __slots__ = (
@@ -99,6 +102,8 @@ class Stage:
                 raise self._error
             try:
                 await self._write(data)
+            except NOTHING_TAKEN:
+                raise
             except QueueFSError as error:
                 self._error = error
                 raise
@@ -110,6 +115,8 @@ class Stage:
             raise MessageTooBig(f"{size} bytes or more; the limit is {self._terms.limit}")
         if self._terms.size is not None and size > self._terms.size:
             raise MessageTooBig(f"{size} bytes or more; size={self._terms.size} was asked for")
+        if self._terms.room.bytes and size > self._terms.room.bytes:  # to wait for room would be in vain
+            raise MessageTooBig(f"{size} bytes or more; the whole queue may hold {self._terms.room.bytes}")
         if size <= STORED_AT_WRITE:
             await self._store(data, partial=False)
         else:
@@ -164,6 +171,12 @@ class Stage:
                     raise
             if not self._has_its_size:
                 raise BadValue(f"{self._size} bytes; size={self._terms.size} was asked for")
+            if self._terms.strict and self.id is not None:  # one may have come since the first write
+                try:
+                    await self._look_for_key()
+                except KeyInUse as error:
+                    self._error = error
+                    raise
 
     def spoil(self, error: QueueFSError) -> None:
         """Let the message come to nothing: every later write fails with *error*."""

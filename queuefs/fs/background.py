@@ -33,8 +33,9 @@ def raise_limit(mountpoint: str) -> bool:
     except (OSError, subprocess.SubprocessError) as error:
         log.info("the kernel's limit of background requests stays", file=str(knob), reason=str(error))
         return False
-    log.debug("limit of background requests", limit=limit)
-    return limit == MAX_BACKGROUND
+    if limit < MAX_BACKGROUND:
+        log.info("the kernel allows fewer background requests", file=str(knob), limit=limit)
+    return limit >= MAX_BACKGROUND
 
 
 def _mount_control_files() -> None:

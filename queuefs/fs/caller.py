@@ -24,8 +24,9 @@ _KILL = 1 << 8
 #: SIGCHLD, SIGCONT, SIGURG and SIGWINCH: whoever handles these goes on with what it did.
 _HARMLESS = sum(1 << (number - 1) for number in (17, 18, 23, 28))
 
-#: Where the kernel has a process sleep while it waits for a FUSE daemon (fs/fuse/dev.c; proc(5), wchan).
-_WAITS_FOR_FUSE = b"request_wait_answer"
+#: Where the kernel has a process sleep while it waits for a FUSE daemon (fs/fuse/dev.c; proc(5), wchan), and where it
+#: has one that splices wait for the page that a daemon shall fill.
+_WAITS_FOR_FUSE = frozenset({b"request_wait_answer", b"folio_wait_bit_common"})
 
 
 def leader_of(thread: int) -> int:
@@ -109,7 +110,7 @@ class WaitingCaller:
         if self._fd < 0:
             return True
         try:
-            return Path(f"/proc/{self._pid}/wchan").read_bytes() != _WAITS_FOR_FUSE
+            return Path(f"/proc/{self._pid}/wchan").read_bytes() not in _WAITS_FOR_FUSE
         except OSError:  # it has ended, or we may not look
             return True
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from queuefs.fs.control import ControlFile
-    from queuefs.message import QueueId
+    from queuefs.message import Queue, QueueId
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,8 @@ class VerbFile:
     #: What the caller will read, where it is made when the name is looked up, and its size, bytes.
     text: bytes | None = field(default=None, repr=False)
     size: int = 0
+    #: The queue as it was at the last look.
+    record: Queue | None = field(default=None, repr=False)
     #: How often it is open, by the thread that opened it.
     openers: Counter[int] = field(default_factory=Counter, repr=False)
 

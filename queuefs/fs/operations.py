@@ -158,6 +158,7 @@ class Operations(pyfuse3.Operations):
         """Remove a queue that has nothing in it."""
         queue = await self._tree.find(self._inodes.directory(parent_inode).queue, _text(name))
         await self._tree.remove(queue.id)
+        self._service.removed(queue.id)
 
     async def rename(
         self,
@@ -266,7 +267,7 @@ class Operations(pyfuse3.Operations):
         return await self._files[fh][0].read(off, size)
 
     async def write(self, fh: FileHandleT, off: int, buf: bytes) -> int:
-        """Write; with O_APPEND the offset is the size the kernel believes in"""
+        """Write; with O_APPEND the offset is the size the kernel believes in."""
         return await self._files[fh][0].write(buf, off)
 
     async def flush(self, fh: FileHandleT) -> None:
@@ -368,7 +369,12 @@ class Operations(pyfuse3.Operations):
     async def _verb_attributes(self, inode: InodeT, *, fresh: bool) -> EntryAttributes:
         """Return a control file's attributes; *fresh* makes its text, or its size, anew."""
         node = cast("VerbFile", self._inodes.node(inode))
-        queue = await self._tree.get(node.queue)
+        try:
+            queue = node.record = await self._tree.get(node.queue)
+        except QueueNotFound:
+            if fresh or not node.openers or node.record is None:
+                raise
+            queue = node.record  # who has a file open may fstat it, as of a file that was unlinked
         if fresh:
             await self._measure(node)
         return verb_attributes(inode, queue, node, cached=self._cached if node.caller is None else 0)

@@ -151,7 +151,7 @@ class EventsHandle(Handle):
         self._replay = options.replay
         self._retained: Iterator[Message] | None = None
         self._wait = Wait(opening.caller())
-        self._reader = Reader(self._wait.happened.set)
+        self._reader = Reader(self._wake)
         #: The last part of what was shown, and where in the whole it begins.
         self._window = b""
         self._begins = 0
@@ -176,6 +176,9 @@ class EventsHandle(Handle):
             start = max(0, offset - self._begins)
             return self._window[start : start + size]
 
+    def _wake(self) -> None:
+        self._wait.happened.set()
+
     async def _next(self) -> bytes:
         """Return what comes next without waiting; nothing if nothing has happened."""
         if self._replay:
@@ -184,7 +187,9 @@ class EventsHandle(Handle):
         if self._retained is not None:
             lines = [
                 event_line(
-                    f"retained {message.state}", message.id, self._opening.service.clock.to_wall(message.enqueued_at)
+                    f"retained {message.state}",
+                    message.id,
+                    round(self._opening.service.clock.to_wall(message.enqueued_at), 6),
                 )
                 for _, message in zip(range(REPLAY_PIECE), self._retained, strict=False)
             ]

@@ -276,6 +276,7 @@ class ConfigHandle(TextHandle):
     async def write(self, data: bytes, offset: int) -> int:  # noqa: ARG002 - each write is for itself
         """Merge *data*."""
         await self._service.configure(self._queue, data)
+        self._text = None  # what is read from here on is what it has become
         return len(data)
 
 
