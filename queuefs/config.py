@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from queuefs import values
-from queuefs.errors import BadValue
+from queuefs.errors import BadName, BadValue
 from queuefs.names import queue_name
 
 if TYPE_CHECKING:
@@ -48,7 +48,10 @@ def _forward(text: str) -> str:
         for name in path.split("/"):
             if not name:
                 raise BadValue(f"{path!r} is not the path of a queue")
-            queue_name(name.encode())
+            try:
+                queue_name(name.encode())
+            except BadName as error:
+                raise BadValue(str(error)) from None
     return " ".join(text.split())
 
 

@@ -39,7 +39,6 @@ class Settling:
         self._configs = parts.configs
         self._handover = parts.handover
         self._events = parts.events
-        self._lobby = parts.lobby
         self._upkeep = parts.upkeep
 
     async def settle(
@@ -130,24 +129,42 @@ class Settling:
         ack = _Settlement(receipts, [Verb.ACK] * len(receipts), lambda: self._backend.ack(queue, receipts))
         await self._handover.until_done(queue, ack.call, self._teller(queue, ack))
 
-    async def by_name(self, verb: Verb, queue: QueueId, messages: Sequence[MessageId] | None) -> Sequence[Settled]:
-        """Pause, resume, cancel, retry or drop messages by id; None is all dead ones."""
+    async def by_name(self, verb: Verb, queue: QueueId, ref: Ref | None) -> None:
+        """Pause, resume, cancel, retry or drop a message; None is all dead ones.
+
+        Raises:
+            QueueFSError: it is not there, or not in the state that the verb needs.
+        """
         await self._handover.barrier(queue)
+        await self.by_name_now(verb, queue, ref)
+
+    async def by_name_now(self, verb: Verb, queue: QueueId, ref: Ref | None) -> None:
+        """As `by_name`, without waiting for what closes have left to be done: for what is a part of that itself."""
+        if ref is None:
+            settled = await self._by_name(verb, queue, None)
+            self._events.tell(queue, verb, [None] if settled else [])
+            return
+        if ref.claim is not None:  # nobody's late command meets what someone else holds
+            self._refuse(ref, (await self._backend.check(queue, [ref]))[0])
+        self._refuse(ref, (await self._by_name(verb, queue, [ref.id]))[0])
+        self._events.tell(queue, verb, [ref.id])
+
+    def _by_name(
+        self, verb: Verb, queue: QueueId, messages: Sequence[MessageId] | None
+    ) -> Awaitable[Sequence[Settled]]:
         backend = self._backend
         if verb is Verb.RETRY:
-            settled = await backend.retry(queue, messages, now=self._clock.now())
-        elif verb is Verb.DROP:
-            settled = await backend.drop(queue, messages)
-        else:
-            calls = {Verb.PAUSE: backend.pause, Verb.RESUME: backend.resume, Verb.CANCEL: backend.cancel}
-            settled = await calls[verb](queue, messages or [])
-        if messages is None:
-            self._events.tell(queue, verb, [None] if settled else [])
-            self._lobby.heed(queue, None, 1)
-        else:
-            done = [one for one, is_done in zip(messages, settled, strict=True) if is_done is Settled.DONE]
-            self._events.tell(queue, verb, done)
-        return settled
+            return backend.retry(queue, messages, now=self._clock.now())
+        if verb is Verb.DROP:
+            return backend.drop(queue, messages)
+        calls = {Verb.PAUSE: backend.pause, Verb.RESUME: backend.resume, Verb.CANCEL: backend.cancel}
+        return calls[verb](queue, messages or [])
+
+    @staticmethod
+    def _refuse(ref: Ref, settled: Settled) -> None:
+        error = settled_error(ref, settled)
+        if error is not None:
+            raise error
 
 
 def settled_error(ref: Ref, settled: Settled) -> QueueFSError | None:

@@ -11,14 +11,14 @@ from queuefs.fs.caller import is_being_killed, leader_of
 from queuefs.fs.handles import Handle
 from queuefs.fs.reading import TextHandle
 from queuefs.lifecycle import Verb
-from queuefs.message import MessageId, Ref
-from queuefs.settling import settled_error
+from queuefs.message import Ref
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from queuefs.fs.handles import Opening
     from queuefs.lines import LineStage
+    from queuefs.message import QueueId
     from queuefs.options import Options
     from queuefs.stage import Stage
 
@@ -221,7 +221,7 @@ class CtlLines:
         failure: QueueFSError | None = None
         for line in lines:
             try:
-                await self._command(line)
+                await self._command(line, self._service.settling.by_name)
             except QueueFSError as error:
                 failure = failure or error
         if failure is not None:
@@ -230,10 +230,11 @@ class CtlLines:
     async def prepare(self, line: bytes) -> Callable[[], Awaitable[None]]:
         """Check the last line."""
         self._parse(line)
-        return lambda: self._service.command_after_close(self._queue, lambda: self._command(line))
+        by_name = self._service.settling.by_name_now
+        return lambda: self._service.command_after_close(self._queue, lambda: self._command(line, by_name))
 
-    def _parse(self, line: bytes) -> tuple[bytes, list[MessageId] | None]:
-        """Return the word, and the ids it is for: none for the queue, None for all.
+    def _parse(self, line: bytes) -> tuple[bytes, list[Ref | None]]:
+        """Return the word, and what it is for: nothing for the queue, else a message, or None for all.
 
         Raises:
             BadValue: it is no command.
@@ -244,20 +245,16 @@ class CtlLines:
         if word in self._BY_NAME and len(rest) == 1:
             _verb, may_be_all = self._BY_NAME[word]
             if rest == [b"all"] and may_be_all:
-                return word, None
-            return word, [Ref.parse(rest[0]).id]
+                return word, [None]
+            return word, [Ref.parse(rest[0])]
         raise BadValue(f"not a command: {line[:LONGEST_WORDS]!r} (pause, resume, and by ID: {_words(self._BY_NAME)})")
 
-    async def _command(self, line: bytes) -> None:
+    async def _command(self, line: bytes, by_name: Callable[[Verb, QueueId, Ref | None], Awaitable[None]]) -> None:
         word, messages = self._parse(line)
-        if messages == []:
+        if not messages:
             await self._service.configure(self._queue, self._QUEUE[word])
-            return
-        settled = await self._service.settling.by_name(self._BY_NAME[word][0], self._queue, messages)
-        for message, one in zip(messages or (), settled, strict=False):
-            error = settled_error(Ref(message), one)
-            if error is not None:
-                raise error
+        for message in messages:
+            await by_name(self._BY_NAME[word][0], self._queue, message)
 
 
 def _words(words: Mapping[bytes, tuple[Verb, bool]]) -> str:

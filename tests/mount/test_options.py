@@ -317,22 +317,25 @@ def test_lines_before_a_bad_one_are_taken(jobs: Path) -> None:
     assert [b"abc", b"hi"] == take_all(jobs)
 
 
-@pytest.mark.parametrize("first", [b"abcd", b"ok\nabcd", b"ab", b"abcd\nx"])
+def write_all(fd: int, text: bytes) -> None:
+    """Write all of *text* as programs do: what a short write has left comes with the next."""
+    while text:
+        text = text[os.write(fd, text) :]
+
+
+@pytest.mark.parametrize("first", [b"abcd", b"ok\nabcd", b"ab\nabcdef\nx", b"abcd\nx"])
 def test_after_a_failure_amid_a_line_no_piece_of_it_becomes_a_message(jobs: Path, first: bytes) -> None:
     (jobs / "config").write_text("max_message_bytes = 3")
     fd = os.open(jobs / "enqueue,lines", os.O_WRONLY)
-    text = first + b"ef\n"
     with pytest.raises(OSError, match="too large"):
-        while True:
-            taken = os.write(fd, first)
-            first = first[taken:] or text[-3:]
+        write_all(fd, first)
     for _ in range(2):
         with pytest.raises(OSError, match="too large"):
             os.write(fd, b"ef\n")
     with pytest.raises(OSError, match="too large"):
         os.close(fd)
 
-    assert take_all(jobs) in ([], [b"ok"])
+    assert take_all(jobs) in ([], [b"ok"], [b"ab"])
 
 
 def test_each_line_has_the_size_asked_for(jobs: Path) -> None:
