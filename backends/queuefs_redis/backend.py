@@ -67,21 +67,27 @@ class RedisBackend(Queues, Writing, Settling, Looking, Upkeep):
         connection = Connection(client_factory, base, daemon, highest, timeout=timeout, label=label)
         line = GroupCommit(connection.run, name="queuefs-redis")
         try:
-            with trio.fail_after(timeout):  # a server that answers byte by byte never runs into the socket's timeout
-                await trio.to_thread.run_sync(inspect, connection, base, label, abandon_on_cancel=True)
+            await cls._look(connection, base, timeout, label)
             async with line.open():
                 backend = cls(line, daemon, highest, server_time=server_time)
                 backend._listener = Listener(client_factory, base, daemon, label=label)
                 try:
                     yield backend
                 finally:
+                    backend._listener.hush()
+                    await backend._leave()
                     with trio.CancelScope(shield=True):
                         await backend._listener.close()
-                    await backend._leave()
-        except trio.TooSlowError:
-            raise StoreUnusable(f"the Redis server at {label} did not answer within {timeout:g} s") from None
         finally:
             connection.close()
+
+    @staticmethod
+    async def _look(connection: Connection, base: str, seconds: float, label: str) -> None:
+        try:
+            with trio.fail_after(seconds):  # a server that answers byte by byte never runs into the socket's timeout
+                await trio.to_thread.run_sync(inspect, connection, base, label, abandon_on_cancel=True)
+        except trio.TooSlowError:
+            raise StoreUnusable(f"the Redis server at {label} did not answer within {seconds:g} s") from None
 
     async def _leave(self) -> None:
         """Hand over what is staged, rather than let others wait until this daemon counts as dead."""

@@ -64,12 +64,16 @@ class Listener:
 
     async def close(self) -> None:
         """End the thread."""
-        self._heard = None
-        self._closing.set()
+        self.hush()
         if self._thread is not None:
             with suppress(OSError, AttributeError):  # it may be connecting just now, or be no socket
                 self._link._sock.shutdown(socket.SHUT_RDWR)  # noqa: SLF001 - redis-py has no other way to end a read
             await trio.to_thread.run_sync(self._thread.join)
+
+    def hush(self) -> None:
+        """Hear nothing any more; the thread ends when the next thing is told."""
+        self._heard = None
+        self._closing.set()
 
     def _work(self) -> None:
         client = self._client_factory()  # kept: it closes its pool when it is collected
@@ -86,7 +90,8 @@ class Listener:
             except BROKEN:
                 pass
             except Exception as error:  # noqa: BLE001 - such as a refusal; the thread has to stay
-                _log.warning("redis can't be listened to", server=self._label, error=str(error))
+                if not self._closing.is_set():
+                    _log.warning("redis can't be listened to", server=self._label, error=str(error))
                 pause = _LAST_PAUSE_SECONDS
             missed = True
             self._link.disconnect()
@@ -97,7 +102,7 @@ class Listener:
     def _subscribe(self) -> None:
         self._link.connect()
         self._send("SUBSCRIBE", self._channel)
-        self._link.read_response()
+        self._link.read_response(push_request=True)
 
     def _send(self, *command: str) -> None:
         self._link.send_packed_command([pack(command)])
@@ -123,7 +128,7 @@ class Listener:
                 self._hand_over(heard)
 
     def _read(self) -> Sequence[Transition]:
-        reply = self._link.read_response()
+        reply = self._link.read_response(push_request=True)
         if not isinstance(reply, list) or reply[0] != b"message":
             return ()
         return transitions_of(reply[2], leave_out=self._daemon)
@@ -146,7 +151,7 @@ def transitions_of(told: bytes, *, leave_out: bytes) -> list[Transition]:
     if daemon == leave_out:
         return []
     found = []
-    for line in lines:
+    for line in filter(None, lines):
         queue, _, rest = line.partition(b" ")
         verb, _, ids = rest.partition(b" ")
         messages = [MessageId(int(message)) for message in ids.split(b",")] if ids else [None]

@@ -14,10 +14,8 @@ from hypothesis import settings
 
 from queuefs.testing import BackendContract
 from queuefs.testing.base import START, Contract
-from queuefs.testing.claiming import ClaimingContract
-from queuefs.testing.model import PROFILE, ModelContract
-from queuefs.testing.steps import LifecycleContract
-from queuefs.testing.upkeep import UpkeepContract
+from queuefs.testing.contract import TimeContract
+from queuefs.testing.model import PROFILE
 from queuefs_redis import RedisBackend
 
 if TYPE_CHECKING:
@@ -99,21 +97,48 @@ class ServerStore(RedisStore):
     def client_factory(self, redis_server: RedisServer) -> Callable[[], redis.Redis]:
         return lambda: redis.Redis(port=redis_server.port)
 
+    async def interrupt(self, backend: Backend, url: str) -> None:  # noqa: ARG002 - the contract's signature
+        _stores[url].client.client_kill_filter(_type="pubsub")
+
+    @asynccontextmanager
+    async def restore_older_copy(self, url: str) -> AsyncIterator[None]:
+        """As a server does that is started with an older copy of its data: everybody has to connect anew."""
+        client = _stores[url].client
+        pattern = f"{{{url}}}:*"
+        copy = {key: client.dump(key) for key in client.scan_iter(pattern)}
+        yield
+        client.delete(*client.scan_iter(pattern))
+        for key, value in copy.items():
+            client.restore(key, 0, value)
+        client.client_kill_filter(_type="normal", skipme=True)
+
 
 class TestServer(ServerStore, BackendContract):
     server_time = True
+    model_settings = settings(PROFILE, max_examples=10)
 
 
-class TestServerByCallersTime(ServerStore, ClaimingContract, UpkeepContract, LifecycleContract, ModelContract):
+class TestServerByCallersTime(ServerStore, TimeContract):
     """Where time matters: real Lua reckons with times that a test chooses."""
 
-    model_settings = settings(PROFILE, max_examples=10)
+    model_settings = settings(PROFILE, max_examples=20)
 
 
 class TestFakeRedis(RedisStore, BackendContract):
     model_settings = settings(PROFILE, max_examples=5)
 
+    # A call takes it milliseconds, and these make thousands; what they are about, the real server shows.
+    test_many_are_settled_in_one_call = None  # type: ignore[assignment]
+    test_many_are_named_in_one_call = None  # type: ignore[assignment]
+    test_a_snapshot_can_be_large = None  # type: ignore[assignment]
+    # It has no connections that could end.
+    test_ids_go_on_under_a_daemon_that_knows_better = None  # type: ignore[assignment]
+
     @pytest.fixture
     def client_factory(self) -> Callable[[], redis.Redis]:
         server = fakeredis.FakeServer()
         return lambda: fakeredis.FakeRedis(server=server)
+
+    async def interrupt(self, backend: Backend, url: str) -> None:  # noqa: ARG002 - the contract's signature
+        assert isinstance(backend, RedisBackend)
+        backend._listener._link._sock.responses.put(redis.ConnectionError("interrupted"))

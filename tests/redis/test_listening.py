@@ -139,7 +139,7 @@ async def test_what_happens_to_queues_is_told_without_a_verb(redis_server: Redis
             lambda: other.set_owner(queue, OWNER),
             lambda: other.remove_queue(queue),
         ):
-            await change()  # type: ignore[no-untyped-call]  # each returns something else
+            await change()
             assert await ear.settled(other) == [(None, None)]
 
 

@@ -14,7 +14,7 @@ end
 if s.size ~= ARGV[6] then
   return '-offset'
 end
-if #data > 0 and not has_room_for_bytes(queue, #data, ARGV[8]) then
+if not has_room_for_bytes(queue, #data, ARGV[8]) then
   return '-full'
 end
 s.partial, s.size, s.crc = ARGV[7], digits(s.size + #data), ARGV[9]

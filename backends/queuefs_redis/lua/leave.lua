@@ -9,5 +9,5 @@ redis.call('ZREM', P .. 'daemons', owner)
 redis.call('HDEL', P .. 'beating', owner)
 redis.call('HDEL', P .. 'places', owner)
 redis.call('UNLINK', P .. 'answers:' .. owner)
-tell_all(owner)
+redis.call('PUBLISH', P .. 'did', owner .. '\n' .. table.concat(told, '\n')) -- its own listener ends by it, too
 return '+'
