@@ -109,7 +109,7 @@ class ServerStore(RedisStore):
         yield
         client.delete(*client.scan_iter(pattern))
         for key, value in copy.items():
-            client.restore(key, 0, value)
+            client.restore(key, 0, value or b"")
         client.client_kill_filter(_type="normal", skipme=True)
 
 
@@ -141,4 +141,4 @@ class TestFakeRedis(RedisStore, BackendContract):
 
     async def interrupt(self, backend: Backend, url: str) -> None:  # noqa: ARG002 - the contract's signature
         assert isinstance(backend, RedisBackend)
-        backend._listener._link._sock.responses.put(redis.ConnectionError("interrupted"))
+        backend._listener._link._sock.put_response(redis.AuthenticationError("interrupted"))

@@ -101,6 +101,7 @@ async def test_every_step_is_told_by_name(redis_server: RedisServer) -> None:
         await lose(other, queue)
         assert await ear.settled(other) == [
             (Verb.PAUSE, first),
+            (Verb.PAUSE, first),
             (Verb.RESUME, first),
             (Verb.DEQUEUE, first),
             (Verb.EXPIRE, first),

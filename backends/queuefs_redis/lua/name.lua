@@ -14,10 +14,7 @@ local function cancel(id, m, is_held)
     go_on_when_full()
     m.flag = 'C'
     write_meta('meta', queue, id, m)
-  else
-    return
   end
-  done[#done + 1] = id
 end
 
 local function turn(id, m, flag)
@@ -26,7 +23,6 @@ local function turn(id, m, flag)
     m.flag = flag
     write_meta('meta', queue, id, m)
     make_pending(queue, id, m)
-    done[#done + 1] = id
   end
 end
 
@@ -43,6 +39,9 @@ for i = 6, #ARGV do
     letter = 'S'
   end
   settled[#settled + 1] = letter
+  if letter == 'D' then
+    done[#done + 1] = id
+  end
 end
 if #done == 0 then
   return known(queue) and '+' .. table.concat(settled) or '-noqueue'
