@@ -75,6 +75,8 @@ class Play(Comparison):
         number = self._staged(message)
         if number is None:
             return
+        if not data:
+            room = Room()  # whether a piece of no bytes fits where there is too much already, is not said
         home, offset = self._home[number], max(0, self._sizes[number] + off)
         answer = await self._both(
             lambda side: side.backend.append(
