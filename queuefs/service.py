@@ -213,8 +213,12 @@ class Service:
     async def messages(self, queue: QueueId, *, dead: bool) -> Listing:
         """Return all unacknowledged messages as of now, in order; or the dead ones."""
         await self._handover.barrier(queue)
-        found = self._backend.dead(queue) if dead else self._backend.snapshot(queue)
-        return Listing(self._backend, queue, await found)
+        if dead:
+            return Listing(self._backend, queue, await self._backend.dead(queue))
+        found = await self._backend.snapshot(queue)
+        if (await self._configs.get(queue)).order is Order.LIFO:
+            found = sorted(reversed(found), key=lambda message: -message.priority)
+        return Listing(self._backend, queue, found)
 
     async def retained(self, queue: QueueId) -> Iterator[Message]:
         """Return all messages there are, the dead ones last, without payloads."""

@@ -39,6 +39,15 @@ def is_blocked(pid: int) -> bool:
         return False
 
 
+def has_ended(pid: int) -> bool:
+    """Return whether a process is gone, or only waits for its parent."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] == b"Z"
+    except OSError:
+        return True
+
+
 @contextmanager
 def blocked(*command: str | Path, **options: object) -> Iterator[subprocess.Popen[bytes]]:
     """Run *command* until it waits for the daemon; end it afterwards."""
@@ -145,11 +154,7 @@ def test_a_reader_that_inherited_its_file_can_be_killed(jobs: Path, opener: str)
         reader = int(shell.stdout.readline())
         eventually(lambda: is_blocked(reader))
         os.kill(reader, signal.SIGTERM)
-        eventually(
-            lambda: (
-                not os.path.exists(f"/proc/{reader}") or b"Z" in open(f"/proc/{reader}/stat", "rb").read().split()[2]
-            )
-        )  # noqa: SIM115
+        eventually(lambda: has_ended(reader))
         shell.kill()
 
 
@@ -189,39 +194,40 @@ def test_a_killed_reader_in_the_line_costs_nobody_a_message(jobs: Path) -> None:
     assert [b"0", b"1", b"2"] == outputs
 
 
-@pytest.mark.parametrize("feed", ["nack", "lease", "delay", "retry", "resume", "resume-id", "undo", "head"])
+#: What is done before a reader waits and what wakes it then: writes of {id} to files, for a message that is claimed.
+FEEDS: dict[str, tuple[list[tuple[str, str]], list[tuple[str, str]]]] = {
+    "nack": ([], [("nack", "{id}")]),
+    "the end of a lease": ([("extend,lease=0.5", "{id}")], []),
+    "the end of a delay": ([("nack,delay=0.5", "{id}")], []),
+    "retry": ([("nack,dead", "{id}")], [("ctl", "retry all")]),
+    "resume of the queue": ([("ctl", "pause"), ("nack", "{id}")], [("ctl", "resume")]),
+    "resume of the message": ([("nack", "{id}"), ("ctl", "pause {id}")], [("ctl", "resume {id}")]),
+}
+
+
+@pytest.mark.parametrize("feed", FEEDS)
 def test_whatever_makes_a_message_claimable_wakes_a_reader(jobs: Path, feed: str) -> None:
     put(jobs, b"x")
     held = claim(jobs)
     assert held is not None
-    if feed == "lease":
-        (jobs / "extend,lease=0.5").write_text(held["id"] + "\n")
-    elif feed == "retry":
-        (jobs / "nack,dead").write_text(held["id"] + "\n")
-    elif feed == "resume":
-        (jobs / "ctl").write_text("pause\n")
-        (jobs / "nack").write_text(held["id"] + "\n")
-    elif feed == "resume-id":
-        (jobs / "nack").write_text(held["id"] + "\n")
-        (jobs / "ctl").write_text(f"pause {held['id']}\n")
-    elif feed == "delay":
-        (jobs / "nack,delay=0.5").write_text(held["id"] + "\n")
-    elif feed in {"undo", "head"}:
-        (jobs / "nack").write_text(held["id"] + "\n")
-        partly = (jobs / "dequeue").open("rb", buffering=0)
-        partly.read(2)
+    before, then = FEEDS[feed]
+    for name, line in before:
+        (jobs / name).write_text(line.format(id=held["id"]) + "\n")
     with blocked("cat", jobs / "dequeue,wait,raw") as reader:
-        if feed == "nack":
-            (jobs / "nack").write_text(held["id"] + "\n")
-        elif feed == "retry":
-            (jobs / "ctl").write_text("retry all\n")
-        elif feed == "resume":
-            (jobs / "ctl").write_text("resume\n")
-        elif feed == "resume-id":
-            (jobs / "ctl").write_text(f"resume {held['id']}\n")
-        elif feed in {"undo", "head"}:
-            partly.close()
+        for name, line in then:
+            (jobs / name).write_text(line.format(id=held["id"]) + "\n")
         output, _ = reader.communicate(timeout=30)
+
+    assert b"x" == output
+
+
+def test_a_claim_that_is_undone_wakes_a_reader(jobs: Path) -> None:
+    put(jobs, b"x")
+    with (jobs / "dequeue").open("rb", buffering=0) as partly:
+        partly.read(2)
+        with blocked("cat", jobs / "dequeue,wait,raw") as reader:
+            partly.close()
+            output, _ = reader.communicate(timeout=30)
 
     assert b"x" == output
 
