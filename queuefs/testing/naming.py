@@ -145,6 +145,7 @@ class PauseContract(Contract):
         for _ in range(2):
             assert list(await backend.resume(queue, given)) == [DONE] * 4
         assert list(await backend.snapshot(queue)) == before
+        assert await backend.audit() == []
         assert ids(await peek(backend, queue, 9)) == [given[place] for place in (1, 0, 2, 3)]
         assert ids(await take(backend, queue, 9)) == [given[place] for place in (1, 0, 2, 3)]
 

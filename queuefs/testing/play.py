@@ -162,6 +162,8 @@ class Play(Comparison):
     async def name(self, *, verb: str, messages: Sequence[int], queue: int, at_home: bool) -> None:
         """Pause, resume, cancel, retry or drop up to three, in their queue or another."""
         state = State.DEAD if verb in {"retry", "drop"} else State.PENDING
+        if verb == "cancel" and messages[0] % 2:
+            state = State.PROCESSING
         named = [message for pick in messages if (message := self._message(pick, state)) is not None]
         if not named:
             return
