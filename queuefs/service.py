@@ -217,7 +217,7 @@ class Service:
             return Listing(self._backend, queue, await self._backend.dead(queue))
         found = await self._backend.snapshot(queue)
         if (await self._configs.get(queue)).order is Order.LIFO:
-            found = sorted(reversed(found), key=lambda message: -message.priority)
+            found = sorted(found[::-1], key=lambda message: -message.priority)
         return Listing(self._backend, queue, found)
 
     async def retained(self, queue: QueueId) -> Iterator[Message]:

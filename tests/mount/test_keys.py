@@ -19,9 +19,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 #: Writes twice, so that it is looked at, and is killed before it closes.
-KILLED_WRITER = (
-    "import os, sys; f = os.open(sys.argv[1], 1); os.write(f, b'x'); os.write(f, b'y'); os.kill(os.getpid(), 9)"
-)
+KILLED_WRITER = """
+import os, sys
+f = os.open(sys.argv[1], os.O_WRONLY)
+os.write(f, b"x")
+os.write(f, b"y")
+os.kill(os.getpid(), 9)
+"""
 
 
 def put_and_read_back(file: Path, data: bytes) -> str:
@@ -194,7 +198,8 @@ def test_of_many_writers_at_once_one_is_first(jobs: Path) -> None:
 def test_lines_of_one_key_are_one_message(jobs: Path) -> None:
     (jobs / "enqueue,lines,key=k").write_text("1\n2\n3\n")
     assert [b"1"] == take_all(jobs)
-    assert 2 == os.write(fd := os.open(jobs / "enqueue,lines,key=k,strict", os.O_WRONLY), b"4\n5\n")
+    fd = os.open(jobs / "enqueue,lines,key=k,strict", os.O_WRONLY)
+    assert 2 == os.write(fd, b"4\n5\n")
     with pytest.raises(FileExistsError):
         os.write(fd, b"5\n")
     os.close(fd)

@@ -178,7 +178,7 @@ def test_a_head_that_always_fails_does_not_starve_the_rest(jobs: Path) -> None:
     configure(jobs, retry_delay=2)
     (jobs / "enqueue,priority=100").write_text("poison")
     put(jobs, *(b"%d" % number for number in range(20)))
-    done = []
+    done: list[str] = []
     while len(done) < 20:
         message = claimed(jobs)
         if message["data"] == "poison":
