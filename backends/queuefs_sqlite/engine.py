@@ -12,7 +12,6 @@ What a batch promises:
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -23,6 +22,7 @@ import structlog
 from queuefs.errors import BackendError, BackendUnavailable, OutcomeUnknown, QueueFSError, StoreFull, StoreUnusable
 from queuefs_sqlite import faults, upkeep
 from queuefs_sqlite.database import checkpoint, open_database
+from queuefs_sqlite.names import Names
 from queuefs_sqlite.store import Store
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Engine:
         self._location = location
         self._store = store
         self._reserve = reserve
-        self._inode = _inode(location)
+        self._names = Names(location)
         self._is_lost = False
         #: Why nothing can be served, as it was logged.
         self._trouble: str | None = None
@@ -159,7 +159,7 @@ class Engine:
 
     def _begin(self, *, writes: bool) -> None:
         """Start a transaction on a connection that can be trusted."""
-        self._watch_file()
+        self._watch_files()
         if self._is_lost:
             self._reopen()
         try:
@@ -234,15 +234,25 @@ class Engine:
 
     # A lost file --------------------------------------------------------------------------------------------------
 
-    def _watch_file(self) -> None:
+    def _watch_files(self) -> None:
         """Refuse to write into a file that has been removed or replaced: SQLite would, and all of it would be lost."""
-        if _inode(self._location) == self._inode:
-            return
-        self._refuse(f"{self._location.path} was removed or replaced under the daemon")
+        gone = self._names.gone()
+        if gone == self._names.log:
+            # What it holds is in the database only after a checkpoint, and this connection alone can still make one.
+            log.error("the log was removed under the daemon; what it held is saved", file=gone)
+            self._is_lost = True
+            self._names.forget_log()
+            try:
+                checkpoint(self._store.db)
+            except sqlite3.Error as error:
+                log.error("it can't be saved", error=faults.name(error), text=str(error))  # noqa: TRY400 - the place says nothing
+        elif gone is not None:
+            self._refuse(f"{gone} was removed or replaced under the daemon")
 
     def _reopen(self) -> None:
         """Open the file anew after a failure, and read from it what is true."""
         known_id = self._store.ledger.known_id
+        self._names.forget_log()
         self._store.db.close()
         try:
             db = open_database(self._location, may_create=False)
@@ -286,11 +296,3 @@ def _portions(batch: Sequence[Piece]) -> Iterator[list[Piece]]:
         portion.append(piece)
         weight += piece.weight
     yield portion
-
-
-def _inode(location: Location) -> tuple[int, int] | None:
-    try:
-        found = os.stat(location.path)  # noqa: PTH116 - once per batch: a third of Path.stat's time
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino

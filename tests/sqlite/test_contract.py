@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 
 from queuefs.testing import BackendContract
 from queuefs_sqlite import SQLiteBackend
+from queuefs_sqlite.location import Location
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from queuefs.backend import Backend
@@ -38,3 +41,10 @@ class TestSQLite(BackendContract):
         db = backend._engine.store.db
         db.execute("UPDATE body SET data = zeroblob(length(data)) WHERE id = ?", [message])
         self._logs.expect(f"payload damaged.* message={message}")
+
+    @asynccontextmanager
+    async def restore_older_copy(self, url: str) -> AsyncIterator[None]:
+        path = Location.parse(url).path
+        older = path.read_bytes()
+        yield
+        path.write_bytes(older)

@@ -222,6 +222,36 @@ async def test_a_file_that_was_removed_takes_no_more(url: str, path: Path, logs:
         await staging(backend, queue, b"x")
 
 
+async def test_a_removed_log_loses_nothing(url: str, path: Path, logs: Logs) -> None:
+    """What was committed last is in the log alone; nobody but the open connection can still save it."""
+    async with open_backend(url) as backend:
+        queue = (await backend.create_queue(ROOT, "jobs", owner=OWNER, now=NOW)).id
+        await put(backend, queue, b"before")
+        path.with_name(path.name + "-wal").unlink()
+        logs.expect("the log was removed under the daemon")
+        await put(backend, queue, b"after")
+        copied = path.with_name("copy.db")  # what a crash now would leave: the database and its new log
+        copied.write_bytes(path.read_bytes())
+        copied.with_name("copy.db-wal").write_bytes(path.with_name(path.name + "-wal").read_bytes())
+    async with open_backend(f"sqlite://{copied}") as backend:
+        await backend.tick(now=NOW, limit=100)
+        assert (await backend.counts(queue)).pending == 2
+        assert await backend.audit() == []
+
+
+async def test_a_removed_lock_lets_nobody_write(url: str, path: Path, logs: Logs) -> None:
+    """Another daemon could lock a new file of that name."""
+    async with open_backend(url) as backend:
+        queue = (await backend.create_queue(ROOT, "jobs", owner=OWNER, now=NOW)).id
+        lock = path.with_name(path.name + ".lock")
+        lock.rename(lock.with_name("elsewhere"))
+        logs.expect("back end unavailable reason=.*lock was removed or replaced")
+        with pytest.raises(BackendUnavailable, match="was removed or replaced"):
+            await staging(backend, queue, b"x")
+        lock.with_name("elsewhere").rename(lock)
+        await staging(backend, queue, b"x")
+
+
 def payload_spoilers() -> list[tuple[str, Callable[[sqlite3.Connection], None]]]:
     return [
         ("bits", lambda db: db.execute("UPDATE body SET data = zeroblob(3) WHERE id = 2")),
