@@ -73,7 +73,8 @@ def test_a_command_substitution_around_mount_ends(queuefs: Command) -> None:
 @pytest.mark.parametrize("closed", ["<&-", ">&- 2>&-", "<&- >&-", "<&- >&- 2>&-"])
 def test_mount_returns_with_its_standard_descriptors_closed(queuefs: Command, closed: str) -> None:
     script = f'"$@" {closed}; echo $?'
-    command = [sys.executable, "-m", "queuefs", "mount", "--backend", "memory:", "--log-file", queuefs.log]
+    command: list[str | Path] = [sys.executable, "-m", "queuefs", "mount", "--backend", "memory:"]
+    command += ["--log-file", queuefs.log]
 
     done = subprocess.run(
         ["bash", "-c", script, "bash", *command, queuefs.mountpoint], capture_output=True, check=False, timeout=PATIENCE
