@@ -53,6 +53,8 @@ class Service:
         self.settling = settling
         #: Whether an answer never has to be waited for.
         self.instant = parts.backend.traits.instant
+        #: Told when a queue's config has changed.
+        self.when_configured: Callable[[QueueId], None] = lambda _queue: None
         self._stopping = False
 
     def stop(self) -> None:
@@ -76,6 +78,7 @@ class Service:
         await self._configs.merge(queue, text)
         log.info("config changed", queue=queue)
         self._lobby.heed(queue, None, 1)
+        self.when_configured(queue)
 
     # Writing ------------------------------------------------------------------------------------------------------
 
@@ -217,7 +220,7 @@ class Service:
             return Listing(self._backend, queue, await self._backend.dead(queue))
         found = await self._backend.snapshot(queue)
         if (await self._configs.get(queue)).order is Order.LIFO:
-            found = sorted(found[::-1], key=lambda message: -message.priority)
+            found = sorted(found, key=lambda message: (message.priority, message.id), reverse=True)
         return Listing(self._backend, queue, found)
 
     async def retained(self, queue: QueueId) -> Iterator[Message]:

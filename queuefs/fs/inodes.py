@@ -78,6 +78,14 @@ class Inodes:
                 with suppress(OSError):  # ENOENT: it has dropped them by itself
                     pyfuse3.invalidate_inode(inode, attr_only=True)
 
+    def forget_names(self, queue: QueueId) -> None:
+        """Let the kernel look the verbs that all callers of *queue* share up again: each may get its own now."""
+        directory = self._by_key.get(queue)
+        for node in self._nodes.values():
+            if isinstance(node, VerbFile) and node.queue == queue and node.caller is None and directory is not None:
+                name = node.control.name + ("" if node.options is None else f",{node.options}")
+                pyfuse3.invalidate_entry_async(directory, name.encode(), ignore_enoent=True)
+
     def forget(self, inode: InodeT, count: int) -> None:
         """Take back *count* look-ups."""
         if inode == pyfuse3.ROOT_INODE:

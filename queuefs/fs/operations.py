@@ -85,6 +85,7 @@ class Operations(pyfuse3.Operations):
         self._directories: dict[FileHandleT, Directory] = {}
         #: Set at each last close, once somebody waits for that.
         self._closed: trio.Event | None = None
+        service.when_configured = self._inodes.forget_names
 
     # Names and attributes -------------------------------------------------------------------------------------------
 

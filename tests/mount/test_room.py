@@ -8,16 +8,13 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.support.programs import SHELLS, sh
 from tests.support.queue import claim, dead, error_of, lines_of, put, stats, status, take, take_all
 from tests.support.waiting import eventually
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def configure(queue: Path, **settings: object) -> None:
@@ -221,3 +218,27 @@ def test_with_room_nobody_waits(jobs: Path) -> None:
     put(jobs, b"x" * 100_000, b"y" * 100_000)
 
     assert [100_000, 100_000] == [len(payload) for payload in take_all(jobs)]
+
+
+@pytest.mark.parametrize("name", ["enqueue", "enqueue,priority=1"])
+def test_writers_that_wait_do_not_hold_up_each_other(jobs: Path, name: str) -> None:
+    """The kernel lets one writer at a time into an inode, and may know one that all shared while none could wait."""
+    (jobs / name).write_text("x")
+    configure(jobs, on_full="block", max_messages=1)
+    script = "import os, sys; os.write(os.open(sys.argv[1], os.O_WRONLY), b'y')"
+    writers = [subprocess.Popen([sys.executable, "-c", script, jobs / name]) for _ in range(3)]
+    try:
+        eventually(lambda: all(is_blocked(writer.pid) for writer in writers))
+        for writer in reversed(writers):
+            writer.kill()
+            assert -9 == writer.wait(10)
+    finally:
+        for writer in writers:
+            writer.kill()
+            writer.wait()
+    assert [b"x"] == take_all(jobs)
+
+
+def is_blocked(pid: int) -> bool:
+    """Return whether a process waits for the daemon's answer."""
+    return b"request_wait_answer" == Path(f"/proc/{pid}/wchan").read_bytes()

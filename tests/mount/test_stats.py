@@ -176,12 +176,8 @@ def test_counts_add_up_whenever_one_looks(jobs: Path) -> None:
             found = stats(jobs)
             pending, processing = status(jobs)
             listed = json.loads((jobs / "messages").read_bytes())
-            if {MESSAGES} != {
-                found["pending"] + found["processing"],
-                found["unacked"],
-                pending + processing,
-                len(listed),
-            }:
+            sums = {found["pending"] + found["processing"], found["unacked"], pending + processing, len(listed)}
+            if sums != {MESSAGES}:
                 wrong.append((found, pending, processing, len(listed)))
             looks += 1
 

@@ -62,6 +62,13 @@ def a_message() -> Message:
         attempt=1,
         claims=3,
         lease_until=2.0,
+        due=None,
+        expires_at=None,
+        paused=False,
+        cancelled=False,
+        key=None,
+        reason=None,
+        extra=b"",
     )
 
 
