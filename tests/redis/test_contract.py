@@ -115,17 +115,17 @@ class ServerStore(RedisStore):
 
 class TestServer(ServerStore, BackendContract):
     server_time = True
-    model_settings = settings(PROFILE, max_examples=10)
+    model_settings = settings(PROFILE, max_examples=5)
 
 
 class TestServerByCallersTime(ServerStore, TimeContract):
     """Where time matters: real Lua reckons with times that a test chooses."""
 
-    model_settings = settings(PROFILE, max_examples=20)
+    model_settings = settings(PROFILE, max_examples=10)
 
 
 class TestFakeRedis(RedisStore, BackendContract):
-    model_settings = settings(PROFILE, max_examples=5)
+    model_settings = settings(PROFILE, max_examples=2)
 
     # A call takes it milliseconds, and these make thousands; what they are about, the real server shows.
     test_many_are_settled_in_one_call = None  # type: ignore[assignment]
