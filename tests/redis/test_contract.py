@@ -15,7 +15,12 @@ from hypothesis import settings
 from queuefs.testing import BackendContract
 from queuefs.testing.base import START, Contract
 from queuefs.testing.contract import TimeContract
+from queuefs.testing.listening import ListeningContract
 from queuefs.testing.model import PROFILE
+from queuefs.testing.queues import QueueContract
+from queuefs.testing.steps import LifecycleContract
+from queuefs.testing.upkeep import UpkeepContract
+from queuefs.testing.writing import WritingContract
 from queuefs_redis import RedisBackend
 
 if TYPE_CHECKING:
@@ -124,15 +129,8 @@ class TestServerByCallersTime(ServerStore, TimeContract):
     model_settings = settings(PROFILE, max_examples=10)
 
 
-class TestFakeRedis(RedisStore, BackendContract):
-    model_settings = settings(PROFILE, max_examples=2)
-
-    # A call takes it milliseconds, and these make thousands; what they are about, the real server shows.
-    test_many_are_settled_in_one_call = None  # type: ignore[assignment]
-    test_many_are_named_in_one_call = None  # type: ignore[assignment]
-    test_a_snapshot_can_be_large = None  # type: ignore[assignment]
-    # It has no connections that could end.
-    test_ids_go_on_under_a_daemon_that_knows_better = None  # type: ignore[assignment]
+class TestFakeRedis(RedisStore, QueueContract, WritingContract, ListeningContract, LifecycleContract, UpkeepContract):
+    """Enough of it to rely on when there is no server: each call takes it ten times as long."""
 
     @pytest.fixture
     def client_factory(self) -> Callable[[], redis.Redis]:
