@@ -22,7 +22,7 @@ from queuefs_redis.damage import Damage
 from queuefs_redis.inspection import inspect
 from queuefs_redis.records import encoded_name, microseconds, padded, ref_args
 from queuefs_redis.request import Request
-from queuefs_redis.stages import Append, Checksums, Stage
+from queuefs_redis.stages import Append, Checksums, EndStage, Stage
 from queuefs_redis.views import Snapshot
 
 if TYPE_CHECKING:
@@ -47,12 +47,14 @@ _FORGOTTEN_SECONDS = 3600.0
 class RedisBackend:
     """A store on a Redis server."""
 
-    def __init__(self, line: GroupCommit[Request[Any]], daemon: str, *, server_time: bool) -> None:
-        """Take an open *line*; `connect` makes one."""
+    def __init__(
+        self, line: GroupCommit[Request[Any]], daemon: str, checksums: Checksums, *, server_time: bool
+    ) -> None:
+        """Take an open *line* and what its worker knows of messages being written; `connect` makes one."""
         self.traits = Traits(durable=True, shared=True, instant=False, server_time=server_time)
         self.daemon = daemon
         self._line = line
-        self._checksums: Checksums = {}
+        self._checksums = checksums
         #: No tick has shown yet that this daemon lives.
         self._is_new = True
         self._damage = Damage(self._submit)
@@ -85,13 +87,14 @@ class RedisBackend:
             StoreUnusable: the server can't be reached, or would lose messages.
         """
         daemon = secrets.token_hex(8)
-        connection = Connection(client_factory, prefix=prefix, daemon=daemon, timeout=timeout, label=label)
+        told: Checksums = {}
+        connection = Connection(client_factory, prefix=prefix, daemon=daemon, told=told, timeout=timeout, label=label)
         line = GroupCommit(connection.run, name="queuefs-redis")
         try:
             with trio.fail_after(timeout):  # a server that answers byte by byte never runs into the socket's timeout
                 await trio.to_thread.run_sync(inspect, connection, label, abandon_on_cancel=True)
             async with line.open():
-                backend = cls(line, daemon, server_time=server_time)
+                backend = cls(line, daemon, told, server_time=server_time)
                 try:
                     yield backend
                 finally:
@@ -113,7 +116,7 @@ class RedisBackend:
     async def _leave(self) -> None:
         """Hand over what is staged, rather than let others wait until this daemon counts as dead."""
         try:
-            await self._submit(Request("leave", self.daemon, decode=bytes))
+            await self._submit(Request("leave", int(_FORGOTTEN_SECONDS), decode=records.nothing))
         except BackendError as error:
             _log.warning("redis left without notice", daemon=self.daemon, error=str(error))
 
@@ -162,17 +165,11 @@ class RedisBackend:
 
     def publish(self, queue: QueueId, message: MessageId) -> Awaitable[None]:
         """Make a staged message pending."""
-        return self._end_stage(queue, message, publish=True)
+        return self._submit(EndStage(self._checksums, queue, message, publish=True))
 
     def discard(self, queue: QueueId, message: MessageId) -> Awaitable[None]:
         """Remove a staged message."""
-        return self._end_stage(queue, message, publish=False)
-
-    def _end_stage(self, queue: QueueId, message: MessageId, *, publish: bool) -> Awaitable[None]:
-        def ended(_reply: bytes) -> None:
-            self._checksums.pop(message, None)
-
-        return self._submit(Request("publish", queue, padded(message), int(publish), decode=ended))
+        return self._submit(EndStage(self._checksums, queue, message, publish=False))
 
     # Reading and settling ---------------------------------------------------------------------------------------------
 

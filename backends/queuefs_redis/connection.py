@@ -4,6 +4,12 @@ All of a batch is sent before the first answer is read. When the connection brea
 rest of the batch is sent again over a new one, with the same numbers: the server has recorded the answers of this
 daemon's current batch (`once.lua`), so what was carried out is answered from there. redis-py's own retries would not
 know (measured: an enqueue whose reply was lost came out as two messages), and are off.
+
+When the answers of a batch are lost for good, its callers get `OutcomeUnknown`, and each of them may look for itself
+what became of its change; but of a message that was staged nobody knows the id. The next batch begins by dropping all
+that this daemon has staged and that is no known writer's (`begin.lua`), before anything of its own is carried out. Who
+adopts the messages of a daemon that died in such doubt can't know which ids had arrived there, and publishes all: a
+message too many is better than one too few.
 """
 
 from __future__ import annotations
@@ -16,12 +22,14 @@ import redis
 import structlog
 
 from queuefs.errors import BackendError, BackendUnavailable, OutcomeUnknown
+from queuefs_redis.records import padded
 from queuefs_redis.request import pack, word_of
 from queuefs_redis.scripts import SCRIPTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
+    from queuefs.message import MessageId
     from queuefs_redis.request import Arg, Request
 
 _log = structlog.get_logger(__name__)
@@ -61,7 +69,14 @@ class Connection:
     """One connection and the batches on it; used by one thread at a time."""
 
     def __init__(
-        self, client_factory: Callable[[], redis.Redis], *, prefix: str, daemon: str, timeout: float, label: str
+        self,
+        client_factory: Callable[[], redis.Redis],
+        *,
+        prefix: str,
+        daemon: str,
+        told: Collection[MessageId],
+        timeout: float,
+        label: str,
     ) -> None:
         """Prepare; nothing is sent yet.
 
@@ -69,14 +84,18 @@ class Connection:
             client_factory: Makes the client, with socket timeouts of `TRY_PART` of *timeout* and without retries.
             prefix: Begins every key.
             daemon: Whose requests these are.
+            told: The staged messages whose ids have been returned; all that is decoded keeps it up to date.
             timeout: Seconds from a request's making to its failing.
             label: What the log calls the server.
         """
         self._base = "{" + prefix + "}:"
         self._daemon = daemon
+        self._told = told
         self._timeout = timeout
         self._label = label
         self._batch = 0
+        #: Answers may be lost for good, so that messages are staged of which nobody knows.
+        self._untold = False
         self._used = 0.0
         self._away = False
         self._client = client_factory()  # kept: it closes its pool when it is collected
@@ -112,7 +131,7 @@ class Connection:
             request.packed(self._base, (self._daemon, self._batch, number)) for number, request in enumerate(requests)
         ]
         self._link = self._patient_link if any(request.patient for request in requests) else self._usual_link
-        mutates = any(request.once for request in requests)
+        begin = self._begin() if any(request.once for request in requests) else None
         deadline = min((request.born for request in requests), default=0) + self._timeout * (1 - TRY_PART)
         replies: list[Any] = []
         doubt, broken = False, 0
@@ -121,7 +140,7 @@ class Connection:
             try:
                 self._connect()
                 sent = True
-                self._exchange(requests[len(replies) :], commands[len(replies) :], replies, begin=mutates)
+                self._exchange(requests[len(replies) :], commands[len(replies) :], replies, begin=begin)
             except _Again:
                 if time.monotonic() >= deadline:
                     break
@@ -139,6 +158,11 @@ class Connection:
                 replies += [error] * (len(requests) - len(replies))
         return self._outcomes(requests, replies, doubt=doubt)
 
+    def _begin(self) -> bytes:
+        """Return what opens a batch of changes."""
+        doubt = ("doubt", *map(padded, self._told)) if self._untold else ()
+        return pack(("EVALSHA", SCRIPTS["begin"].sha, 1, self._base, self._daemon, self._batch, *doubt))
+
     def _connect(self) -> None:
         """Have a connection that is not known to be closed; nothing has been sent when this fails."""
         self._link.connect()  # does nothing if it is connected
@@ -153,14 +177,16 @@ class Connection:
         self._link.connect()
 
     def _exchange(
-        self, requests: Sequence[Request[Any]], commands: Sequence[bytes], replies: list[Any], *, begin: bool
+        self, requests: Sequence[Request[Any]], commands: Sequence[bytes], replies: list[Any], *, begin: bytes | None
     ) -> None:
         """Send what has no reply yet and read the replies, as far as they come."""
-        sent = list(commands)
-        if begin:
-            sent.insert(0, pack(("EVALSHA", SCRIPTS["begin"].sha, 1, self._base, self._daemon, self._batch)))
-        self._send(sent)
-        begun = self._read() if begin else b"+"
+        begun: Any = b"+"
+        if begin is None:
+            self._send(commands)
+        else:
+            self._untold = True  # until all is answered
+            self._send([begin, *commands])
+            begun = self._read()
         again = False
         for request in requests:
             for _ in range(request.preliminary):
@@ -177,10 +203,13 @@ class Connection:
         if again:
             self.load_scripts()
             raise _Again
+        if begin is not None and isinstance(begun, bytes):
+            self._untold = False
+            if begun != b"+":
+                _log.info("dropped what no writer knows", messages=[int(id_) for id_ in begun[1:].split()])
 
     def _send(self, commands: Sequence[bytes]) -> None:
-        data = b"".join(commands)
-        self._link.send_packed_command([data[at : at + _SEND_BYTES] for at in range(0, len(data), _SEND_BYTES)])
+        self._link.send_packed_command(_pieces(commands))
 
     def _read(self) -> Any:
         try:
@@ -226,6 +255,24 @@ class Connection:
         if self._away:
             self._away = False
             _log.info("redis back", server=self._label)
+
+
+def _pieces(commands: Sequence[bytes]) -> Iterator[bytes | memoryview]:
+    """Put short commands together and divide long ones, without a copy of these."""
+    short: list[bytes] = []
+    size = 0
+    for command in commands:
+        if short and size + len(command) > _SEND_BYTES:
+            yield b"".join(short)
+            short, size = [], 0
+        if len(command) > _SEND_BYTES:
+            whole = memoryview(command)
+            yield from (whole[at : at + _SEND_BYTES] for at in range(0, len(whole), _SEND_BYTES))
+        else:
+            short.append(command)
+            size += len(command)
+    if short:
+        yield b"".join(short)
 
 
 def _refused(reply: Any) -> bool:

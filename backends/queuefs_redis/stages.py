@@ -1,4 +1,8 @@
-"""The requests that write a message, and the checksums of what they have stored so far."""
+"""The requests that write a message, and what is known of those being written.
+
+None of them refers to itself, as by a method of its own for *decode*: its bytes would be kept until Python looks for
+cycles (measured: 50 messages of 8 MiB left 400 MB).
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import zlib
 from typing import TYPE_CHECKING, Any
 
 from queuefs.message import MessageId
-from queuefs_redis.records import padded
+from queuefs_redis.records import nothing, padded
 from queuefs_redis.request import Request
 
 if TYPE_CHECKING:
@@ -18,8 +22,9 @@ if TYPE_CHECKING:
 #: Stands for a checksum that is not known.
 NO_CRC = "-"
 
-#: For each message being written: the checksum of its first n bytes, by n. Lua has no way to compute one, and crc32
-#: goes on from the last; an append whose outcome is unknown leaves two lengths that may be the stored one.
+#: For each message being written whose writer was told its id: the checksum of its first n bytes, by n. Lua has no way
+#: to compute one, and crc32 goes on from the last; an append whose outcome is unknown leaves two lengths that may be
+#: the stored one. It is the worker thread's alone, so between two batches its ids are all that the writers know.
 Checksums = dict[MessageId, dict[int, int]]
 
 
@@ -30,7 +35,7 @@ class Stage(Request[MessageId]):
 
     def __init__(self, checksums: Checksums, data: bytes, *args: Arg) -> None:
         """Prepare; *args* are those of the script without checksum and data."""
-        super().__init__("stage", *args, decode=self._staged)
+        super().__init__("stage", *args, decode=lambda reply: MessageId(int(reply)))
         self._checksums = checksums
         self._data = data
         self._crc = 0
@@ -41,8 +46,9 @@ class Stage(Request[MessageId]):
         self._crc = zlib.crc32(self._data)
         return queue, partial, priority, self._crc, now, self._data, is_new
 
-    def _staged(self, reply: Any) -> MessageId:
-        message = MessageId(int(reply))
+    def result(self, reply: Any) -> MessageId:
+        """Return the message's id, which its writer knows from now on."""
+        message = super().result(reply)
         self._checksums[message] = {len(self._data): self._crc}
         return message
 
@@ -56,7 +62,7 @@ class Append(Request[None]):
         self, checksums: Checksums, queue: QueueId, message: MessageId, data: bytes, *, offset: int, partial: bool
     ) -> None:
         """Prepare to add *data* at *offset*."""
-        super().__init__("append", queue, padded(message), offset, int(partial), decode=self._appended)
+        super().__init__("append", queue, padded(message), offset, int(partial), decode=nothing)
         self._checksums = checksums
         self._message = message
         self._data = data
@@ -71,6 +77,26 @@ class Append(Request[None]):
             self._crc = known[self._offset + len(self._data)] = zlib.crc32(self._data, before)
         return *self._args, NO_CRC if self._crc is None else self._crc, self._data
 
-    def _appended(self, _reply: Any) -> None:
+    def result(self, reply: Any) -> None:
+        """Return or raise as others do, and note what is stored now."""
+        super().result(reply)
         if self._crc is not None:
             self._checksums[self._message] = {self._offset + len(self._data): self._crc}
+
+
+class EndStage(Request[None]):
+    """The publication of a message, or its end."""
+
+    __slots__ = ("_checksums", "_message")
+
+    def __init__(self, checksums: Checksums, queue: QueueId, message: MessageId, *, publish: bool) -> None:
+        """Prepare to publish or to discard."""
+        super().__init__("publish", queue, padded(message), int(publish), decode=nothing)
+        self._checksums = checksums
+        self._message = message
+
+    def result(self, reply: Any) -> None:
+        """Return or raise as others do, and forget the message, also where its queue is gone."""
+        if not isinstance(reply, Exception):
+            self._checksums.pop(self._message, None)
+        super().result(reply)

@@ -1,11 +1,14 @@
--- uses: common, pending, publishing
--- ARGV: daemon. It closes in order: what it staged and did not settle goes where an adopter would put it, at once.
-go_on_when_full()
-local owner = ARGV[1]
-for _, id in ipairs(redis.call('HKEYS', P .. 'stages:' .. owner)) do
-  adopt(owner, id, redis.call('HGET', P .. 'stages:' .. owner, id))
+-- uses: common, once, pending, publishing
+-- ARGV: seconds until it is forgotten. It closes in order: what it staged and did not settle goes where an adopter would
+-- put it, at once. Its answers stay for a while, lest something of it that was held up on its way is carried out again.
+if before then
+  return before
 end
-redis.call('ZREM', P .. 'daemons', owner)
-redis.call('HDEL', P .. 'beating', owner)
-redis.call('UNLINK', P .. 'answers:' .. owner)
-return '+'
+go_on_when_full()
+for _, id in ipairs(redis.call('HKEYS', P .. 'stages:' .. daemon)) do
+  adopt(daemon, id, redis.call('HGET', P .. 'stages:' .. daemon, id))
+end
+redis.call('ZREM', P .. 'daemons', daemon)
+redis.call('HDEL', P .. 'beating', daemon)
+redis.call('EXPIRE', answers, ARGV[4])
+return answer('')
