@@ -116,6 +116,7 @@ def test_a_message_that_its_writer_was_told_is_not_stored_is_dropped(server: Red
         os.close(file)
         if leaves == "kill":
             eventually(lambda: "dropped what no writer knows" in mount.read_log())
+            eventually(lambda: status(queue) == (1, 0))
             mount.kill()
             subprocess.run(["fusermount3", "-u", str(mount.path)], check=True)
         else:
