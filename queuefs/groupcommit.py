@@ -88,16 +88,21 @@ class GroupCommit(Generic[W]):
 
     def _work(self, ended: trio.Event) -> None:
         assert self._token is not None  # `open` set it before it started this thread
-        while True:
-            batch = self._take()
-            if not batch:
-                break
-            try:
-                answers = self._run([work for work, _ in batch])
-            except BaseException as error:  # noqa: BLE001 - a lost batch would leave its callers waiting for ever
-                answers = [outcome.Error(error) for _ in batch]  # an Outcome can be unwrapped only once
-            self._token.run_sync_soon(_deliver, batch, answers)
+        while self._work_once(self._token):
+            pass
         self._token.run_sync_soon(ended.set)
+
+    def _work_once(self, token: trio.lowlevel.TrioToken) -> bool:
+        """Do one batch; nothing of it is kept while the next is waited for. Return False once there is none."""
+        batch = self._take()
+        if not batch:
+            return False
+        try:
+            answers = self._run([work for work, _ in batch])
+        except BaseException as error:  # noqa: BLE001 - a lost batch would leave its callers waiting for ever
+            answers = [outcome.Error(error) for _ in batch]  # an Outcome can be unwrapped only once
+        token.run_sync_soon(_deliver, batch, answers)
+        return True
 
     def _take(self) -> list[tuple[W, Ticket[Any]]]:
         """Return what has arrived, waiting for at least one piece; empty when the line has been closed and emptied."""

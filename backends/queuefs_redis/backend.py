@@ -17,15 +17,18 @@ from queuefs_redis.inspection import inspect
 from queuefs_redis.listening import Listener
 from queuefs_redis.looking import Looking
 from queuefs_redis.queues import Queues
+from queuefs_redis.records import nothing
 from queuefs_redis.request import Request
 from queuefs_redis.settling import Settling
-from queuefs_redis.upkeep import Upkeep
+from queuefs_redis.upkeep import FORGOTTEN_SECONDS, Upkeep
 from queuefs_redis.writing import Writing
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     import redis
+
+    from queuefs_redis.stages import Checksums
 
 _log = structlog.get_logger(__name__)
 
@@ -63,13 +66,14 @@ class RedisBackend(Queues, Writing, Settling, Looking, Upkeep):
         """
         daemon = secrets.token_hex(8)
         highest = Highest()
+        told: Checksums = {}
         base = "{" + prefix + "}:"
-        connection = Connection(client_factory, base, daemon, highest, timeout=timeout, label=label)
+        connection = Connection(client_factory, base, daemon, highest, told, timeout=timeout, label=label)
         line = GroupCommit(connection.run, name="queuefs-redis")
         try:
             await cls._look(connection, base, timeout, label)
             async with line.open():
-                backend = cls(line, daemon, highest, server_time=server_time)
+                backend = cls(line, daemon, highest, told, server_time=server_time)
                 backend._listener = Listener(client_factory, base, daemon, label=label)
                 try:
                     yield backend
@@ -93,6 +97,6 @@ class RedisBackend(Queues, Writing, Settling, Looking, Upkeep):
         """Hand over what is staged, rather than let others wait until this daemon counts as dead."""
         now = self._now(self._last_now)
         try:
-            await self._submit(Request("leave", self.daemon, now, decode=bytes))
+            await self._submit(Request("leave", int(FORGOTTEN_SECONDS), now, decode=nothing))
         except BackendError as error:
             _log.warning("redis left without notice", daemon=self.daemon, error=str(error))

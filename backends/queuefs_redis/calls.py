@@ -37,14 +37,22 @@ class Calls:
     traits: Traits
     daemon: str
 
-    def __init__(self, line: GroupCommit[Request[Any]], daemon: str, highest: Highest, *, server_time: bool) -> None:
-        """Take an open *line*."""
+    def __init__(
+        self,
+        line: GroupCommit[Request[Any]],
+        daemon: str,
+        highest: Highest,
+        checksums: Checksums,
+        *,
+        server_time: bool,
+    ) -> None:
+        """Take an open *line*, and what its worker knows of numbers and of messages being written."""
         self.traits = Traits(durable=True, shared=True, instant=False, server_time=server_time)
         #: This open store among others.
         self.daemon = daemon
         self._line = line
         self._highest = highest
-        self._checksums: Checksums = {}
+        self._checksums = checksums
         #: No tick has shown yet that this daemon lives.
         self._is_new = True
         #: The latest time that a caller gave.

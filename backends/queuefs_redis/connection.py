@@ -4,6 +4,12 @@ All of a batch is sent before the first answer is read. When the connection brea
 rest of the batch is sent again over a new one, with the same numbers: the server has recorded the answers of this
 daemon's current batch (`once.lua`), so what was carried out is answered from there. redis-py's own retries would not
 know (measured: an enqueue whose reply was lost came out as two messages), and are off.
+
+When the answers of a batch are lost for good, its callers get `OutcomeUnknown`, and each of them may look for itself
+what became of its change; but of a message that was staged nobody knows the id. The next batch begins by dropping all
+that this daemon has staged and that is no known writer's (`begin.lua`), before anything of its own is carried out. Who
+adopts the messages of a daemon that died in such doubt can't know which ids had arrived there, and publishes all: a
+message too many is better than one too few.
 """
 
 from __future__ import annotations
@@ -16,12 +22,14 @@ import redis
 import structlog
 
 from queuefs.errors import BackendError, BackendUnavailable, OutcomeUnknown
+from queuefs_redis.records import padded
 from queuefs_redis.request import BROKEN, pack, word_of
 from queuefs_redis.scripts import SCRIPTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
+    from queuefs.message import MessageId
     from queuefs_redis.calls import Highest
     from queuefs_redis.request import Arg, Request
 
@@ -63,6 +71,7 @@ class Connection:
         base: str,
         daemon: str,
         highest: Highest,
+        told: Collection[MessageId],
         *,
         timeout: float,
         label: str,
@@ -74,6 +83,7 @@ class Connection:
             base: Begins every key.
             daemon: Whose requests these are.
             highest: What a server has to have reached when the connection to it is new.
+            told: The staged messages whose ids have been returned; all that is decoded keeps it up to date.
             timeout: Seconds from a request's making to its failing.
             label: What the log calls the server.
         """
@@ -82,9 +92,12 @@ class Connection:
         self._highest = highest
         #: This connection has begun a batch, so the server knows what was the highest.
         self._begun = False
+        self._told = told
         self._timeout = timeout
         self._label = label
         self._batch = 0
+        #: Answers may be lost for good, so that messages are staged of which nobody knows.
+        self._untold = False
         self._used = 0.0
         self._away = False
         self._client = client_factory()  # kept: it closes its pool when it is collected
@@ -121,7 +134,7 @@ class Connection:
             request.packed(self._base, (self._daemon, self._batch, number)) for number, request in enumerate(requests)
         ]
         self._link = self._patient_link if any(request.patient for request in requests) else self._usual_link
-        mutates = any(request.once for request in requests)
+        opening = self._doubt() if any(request.once for request in requests) else None
         deadline = min((request.born for request in requests), default=0) + self._timeout * (1 - TRY_PART)
         replies: list[Any] = []
         doubt, broken = False, 0
@@ -130,7 +143,7 @@ class Connection:
             try:
                 self._connect()
                 sent = True
-                self._exchange(requests[len(replies) :], commands[len(replies) :], replies, begin=mutates)
+                self._exchange(requests[len(replies) :], commands[len(replies) :], replies, opening)
             except _Again:
                 if time.monotonic() >= deadline:
                     break
@@ -163,15 +176,21 @@ class Connection:
         self._link.connect()
 
     def _exchange(
-        self, requests: Sequence[Request[Any]], commands: Sequence[bytes], replies: list[Any], *, begin: bool
+        self,
+        requests: Sequence[Request[Any]],
+        commands: Sequence[bytes],
+        replies: list[Any],
+        opening: Sequence[str] | None,
     ) -> None:
-        """Send what has no reply yet and read the replies, as far as they come."""
-        sent = list(commands)
-        if begin:
-            sent.insert(0, self._begin())
-        self._send(sent)
-        begun = self._read() if begin else b"+"
-        self._begun = self._begun or (begin and begun == b"+")
+        """Send what has no reply yet and read the replies, as far as they come; *opening* is for a batch of changes."""
+        begun: Any = b"+"
+        if opening is None:
+            self._send(commands)
+        else:
+            self._untold = True  # until all is answered
+            self._send([self._begin(opening), *commands])
+            begun = self._read()
+            self._begun = self._begun or isinstance(begun, bytes)
         again = False
         for request in requests:
             for _ in range(request.preliminary):
@@ -186,16 +205,26 @@ class Connection:
         self._used = time.monotonic()
         self._note_back()
         if again:
-            self.load_scripts()
+            self.load_scripts({"begin", *(request.script for request in requests)} & SCRIPTS.keys())
             raise _Again
+        if opening is not None and isinstance(begun, bytes):
+            self._untold = False
+            if begun != b"+":
+                _log.info("dropped what no writer knows", messages=[int(id_) for id_ in begun[1:].split()])
 
-    def _begin(self) -> bytes:
-        known = () if self._begun else (self._highest.message, self._highest.queue)
-        return pack(("EVALSHA", SCRIPTS["begin"].sha, 1, self._base, self._daemon, self._batch, *known))
+    def _doubt(self) -> tuple[str, ...]:
+        """Return what a batch of changes has to be opened with so that nothing is left that no writer knows."""
+        return ("doubt", *map(padded, self._told)) if self._untold else ()
+
+    def _begin(self, doubt: Sequence[str]) -> bytes:
+        args: Sequence[Arg] = ()
+        if not self._begun or doubt:
+            highest = (0, 0) if self._begun else (self._highest.message, self._highest.queue)
+            args = (*highest, *doubt)
+        return pack(("EVALSHA", SCRIPTS["begin"].sha, 1, self._base, self._daemon, self._batch, *args))
 
     def _send(self, commands: Sequence[bytes]) -> None:
-        data = b"".join(commands)
-        self._link.send_packed_command([data[at : at + _SEND_BYTES] for at in range(0, len(data), _SEND_BYTES)])
+        self._link.send_packed_command(_pieces(commands))
 
     def _read(self) -> Any:
         try:
@@ -203,10 +232,13 @@ class Connection:
         except redis.ResponseError as error:
             return error
 
-    def load_scripts(self) -> None:
-        """Give the server all scripts: it forgets them when it restarts, and a replica may never have had them."""
-        self._send([pack(("SCRIPT", "LOAD", script.source)) for script in SCRIPTS.values()])
-        errors = [reply for _ in SCRIPTS if isinstance(reply := self._read(), redis.ResponseError)]
+    def load_scripts(self, names: Collection[str] = SCRIPTS.keys()) -> None:
+        """Give the server scripts: it forgets them when it restarts, and a replica may never have had them.
+
+        To compile them all takes it as long as some batches.
+        """
+        self._send([pack(("SCRIPT", "LOAD", SCRIPTS[name].source)) for name in names])
+        errors = [reply for _ in names if isinstance(reply := self._read(), redis.ResponseError)]
         if errors:
             raise errors[0]
 
@@ -241,6 +273,24 @@ class Connection:
         if self._away:
             self._away = False
             _log.info("redis back", server=self._label)
+
+
+def _pieces(commands: Sequence[bytes]) -> Iterator[bytes | memoryview]:
+    """Put short commands together and divide long ones, without a copy of these."""
+    short: list[bytes] = []
+    size = 0
+    for command in commands:
+        if short and size + len(command) > _SEND_BYTES:
+            yield b"".join(short)
+            short, size = [], 0
+        if len(command) > _SEND_BYTES:
+            whole = memoryview(command)
+            yield from (whole[at : at + _SEND_BYTES] for at in range(0, len(whole), _SEND_BYTES))
+        else:
+            short.append(command)
+            size += len(command)
+    if short:
+        yield b"".join(short)
 
 
 def _refused(reply: Any) -> bool:

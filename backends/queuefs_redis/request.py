@@ -95,7 +95,7 @@ def pack(args: Sequence[Arg]) -> bytes:
     parts = [b"*%d\r\n" % len(args)]
     for arg in args:
         data = arg if isinstance(arg, bytes) else str(arg).encode("ascii")
-        parts.append(b"$%d\r\n%b\r\n" % (len(data), data))
+        parts += (b"$%d\r\n" % len(data), data, b"\r\n")  # each put together once: some are long
     return b"".join(parts)
 
 

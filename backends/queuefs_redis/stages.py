@@ -1,12 +1,16 @@
-"""The requests that write a message, and the checksums of what they have stored so far."""
+"""The requests that write a message, and what is known of those being written.
+
+None of them refers to itself, as by a method of its own for *decode*: its bytes would be kept until Python looks for
+cycles (measured: 50 messages of 8 MiB left 400 MB).
+"""
 
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from queuefs.message import MessageId
-from queuefs_redis.records import encoded, message_of, microseconds
+from queuefs_redis.records import encoded, message_of, microseconds, nothing
 from queuefs_redis.request import Request
 
 if TYPE_CHECKING:
@@ -15,11 +19,14 @@ if TYPE_CHECKING:
     from queuefs.message import Draft
     from queuefs_redis.request import Arg
 
+T = TypeVar("T")
+
 #: Stands for a checksum that is not known, and for a key that there is not.
 NONE = "-"
 
-#: For each message being written: the checksum of its first n bytes, by n. Lua has no way to compute one, and crc32
-#: goes on from the last; an append whose outcome is unknown leaves two lengths that may be the stored one.
+#: For each message being written whose writer was told its id: the checksum of its first n bytes, by n. Lua has no way
+#: to compute one, and crc32 goes on from the last; an append whose outcome is unknown leaves two lengths that may be
+#: the stored one. It is the worker thread's alone, so between two batches its ids are all that the writers know.
 Checksums = dict[MessageId, dict[int, int]]
 
 
@@ -37,7 +44,7 @@ class Stage(Request[MessageId]):
         staged: Callable[[MessageId], None],
     ) -> None:
         """Prepare; *start* are the script's arguments up to the checksum, *staged* is told the id."""
-        super().__init__("stage", *start, decode=self._done)
+        super().__init__("stage", *start, decode=message_of)
         self._checksums = checksums
         self._data = data
         self._draft = draft
@@ -60,8 +67,9 @@ class Stage(Request[MessageId]):
             self._data,
         )
 
-    def _done(self, reply: Any) -> MessageId:
-        message = message_of(reply)
+    def result(self, reply: Any) -> MessageId:
+        """Return the message's id, which its writer knows from now on."""
+        message = super().result(reply)
         self._checksums[message] = {len(self._data): self._crc}
         self._staged(message)
         return message
@@ -76,7 +84,7 @@ class Append(Request[None]):
         self, checksums: Checksums, message: MessageId, data: bytes, offset: int, start: Sequence[Arg]
     ) -> None:
         """Prepare to add *data* at *offset*; *start* are the script's arguments up to the checksum."""
-        super().__init__("append", *start, decode=self._appended)
+        super().__init__("append", *start, decode=nothing)
         self._checksums = checksums
         self._message = message
         self._data = data
@@ -91,6 +99,28 @@ class Append(Request[None]):
             self._crc = known[self._offset + len(self._data)] = zlib.crc32(self._data, before)
         return *self._args, NONE if self._crc is None else self._crc, self._data
 
-    def _appended(self, _reply: Any) -> None:
+    def result(self, reply: Any) -> None:
+        """Return or raise as others do, and note what is stored now."""
+        super().result(reply)
         if self._crc is not None:
             self._checksums[self._message] = {self._offset + len(self._data): self._crc}
+
+
+class EndStage(Request[T]):
+    """The publication of a message, or its end."""
+
+    __slots__ = ("_checksums", "_message")
+
+    def __init__(
+        self, checksums: Checksums, message: MessageId, script: str, *args: Arg, decode: Callable[[bytes], T]
+    ) -> None:
+        """Prepare to publish or to discard *message* by *script*."""
+        super().__init__(script, *args, decode=decode)
+        self._checksums = checksums
+        self._message = message
+
+    def result(self, reply: Any) -> T:
+        """Return or raise as others do, and forget the message, also where its queue is gone."""
+        if not isinstance(reply, Exception):
+            self._checksums.pop(self._message, None)
+        return super().result(reply)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 #: How often a daemon shows that it lives; the silence after which others take what it staged, and forget it at last.
 BEAT_SECONDS = 5.0
 _DEAD_SECONDS = 15.0
-_FORGOTTEN_SECONDS = 3600.0
+FORGOTTEN_SECONDS = 3600.0
 
 
 class Upkeep(Calls):
@@ -58,7 +58,7 @@ class Upkeep(Calls):
         return both()
 
     def _tick(self, now: float, limit: int) -> Awaitable[Tick]:
-        times = (microseconds(_DEAD_SECONDS), microseconds(_FORGOTTEN_SECONDS))
+        times = (microseconds(_DEAD_SECONDS), microseconds(FORGOTTEN_SECONDS))
         return self._submit(
             Request(
                 "tick",

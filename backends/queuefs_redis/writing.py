@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from queuefs_redis import records
 from queuefs_redis.calls import Calls
 from queuefs_redis.places import this_place
 from queuefs_redis.records import encoded, microseconds, padded
 from queuefs_redis.request import Request
-from queuefs_redis.stages import Append, Stage
+from queuefs_redis.stages import Append, EndStage, Stage
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable
 
     from queuefs.message import Draft, MessageId, QueueId, Room
-
-T = TypeVar("T")
 
 
 class Writing(Calls):
@@ -44,18 +42,12 @@ class Writing(Calls):
     def publish(self, queue: QueueId, message: MessageId, *, now: float, window: float) -> Awaitable[MessageId]:
         """Make a staged message pending, or let it give way to another of its key."""
         args = (queue, padded(message), self._now(now), microseconds(window))
-        return self._submit(Request("publish", *args, decode=self._ended(message, records.message_of)))
+        return self._submit(EndStage(self._checksums, message, "publish", *args, decode=records.message_of))
 
     def discard(self, queue: QueueId, message: MessageId) -> Awaitable[None]:
         """Remove a staged message."""
-        return self._submit(Request("discard", queue, padded(message), decode=self._ended(message, records.nothing)))
-
-    def _ended(self, message: MessageId, decode: Callable[[bytes], T]) -> Callable[[bytes], T]:
-        def ended(reply: bytes) -> T:
-            self._checksums.pop(message, None)
-            return decode(reply)
-
-        return ended
+        args = (queue, padded(message))
+        return self._submit(EndStage(self._checksums, message, "discard", *args, decode=records.nothing))
 
     def find_key(self, queue: QueueId, key: str, *, now: float, window: float) -> Awaitable[MessageId | None]:
         """Return the message to which one of *key* would give way."""

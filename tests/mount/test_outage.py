@@ -94,6 +94,38 @@ def test_a_server_that_hangs_is_an_error_and_no_hang(server: RedisServer, mount:
     assert [b"x"] == take_all(queue)
 
 
+@pytest.mark.parametrize("leaves", ["stop", "kill", None])
+def test_a_message_that_its_writer_was_told_is_not_stored_is_dropped(server: RedisServer, leaves: str | None) -> None:
+    with mounted(f"{server.url}?timeout=1") as mount:
+        mount.expect_in_log("level=warning")
+        queue = mount.path / "jobs"
+        queue.mkdir()
+        file = os.open(queue / "enqueue", os.O_WRONLY)
+        os.write(file, b"stored")
+        server.pause()
+        try:
+            assert 0 != sh("echo lost > jobs/enqueue", mount.path).returncode
+        finally:
+            server.resume()
+        if leaves is None:
+            os.close(file)
+            assert [b"stored"] == take_all(queue)
+            queue.rmdir()
+            return
+        eventually(lambda: answers(queue))
+        os.close(file)
+        if leaves == "kill":
+            eventually(lambda: "dropped what no writer knows" in mount.read_log())
+            eventually(lambda: status(queue) == (1, 0))
+            mount.kill()
+            subprocess.run(["fusermount3", "-u", str(mount.path)], check=True)
+        else:
+            assert 0 == mount.stop()
+        mount.remount()
+        assert [b"stored"] == take_all(queue)
+        queue.rmdir()
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_stop_while_callers_wait_for_a_server_that_hangs(server: RedisServer, number: signal.Signals) -> None:
     with mounted(f"{server.url}?timeout=2") as mount:
