@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     from queuefs.parts import Parts
 
 
+#: What makes a message pending again.
+RETURNS = frozenset({Verb.NACK, Verb.UNDO})
+
+#: Such a message may have outlived its time while it was held; so soon that is looked at, once for many, seconds.
+LAPSED_SECONDS = 0.05
+
+
 class _Settlement(NamedTuple):
     """One call that settles messages, and what happens to each by it."""
 
@@ -65,7 +72,7 @@ class Settling:
             )
         assert isinstance(options, NackOptions)  # no other verb settles
         verdicts = await self._verdicts(queue, refs, config, options)
-        self._upkeep.due_in(min((verdict.delay for verdict in verdicts), default=math.inf))
+        self._upkeep.due_in(min((verdict.delay for verdict in verdicts if verdict.delay), default=math.inf))
         return _Settlement(
             refs,
             [Verb.BURY if verdict.dead else Verb.NACK for verdict in verdicts],
@@ -118,6 +125,8 @@ class Settling:
         for ref, verb, one in zip(settlement.refs, settlement.verbs, settled, strict=True):
             if one is Settled.DONE:
                 self._events.tell(queue, verb, [ref.id])
+                if verb in RETURNS:
+                    self._upkeep.due_in(LAPSED_SECONDS)
 
     async def undo(self, queue: QueueId, receipts: Sequence[Ref]) -> None:
         """Take claims back; never suspends. A repetition finds the claims over and changes nothing."""

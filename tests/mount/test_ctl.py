@@ -263,3 +263,13 @@ def test_a_shell_commands(jobs: Path, place: Path, shell: str) -> None:
     assert "no\n" == sh(script, place, shell).stdout
     assert (0, 0) == status(jobs)
     assert "false" == config(jobs)["paused"]
+
+
+def test_a_receipt_in_the_last_line_without_a_newline_is_heeded(jobs: Path) -> None:
+    put(jobs, b"x")
+    late = claimed(jobs)
+    (jobs / "nack").write_text(late["receipt"] + "\n")
+    now = claimed(jobs)
+    (jobs / "ctl").write_text(f"cancel {late['receipt']}")
+
+    assert 0 == error_of(jobs / "extend", now["receipt"].encode() + b"\n")
