@@ -14,8 +14,9 @@ from queuefs_memory.line import Line
 if TYPE_CHECKING:
     from queuefs.message import Draft, MessageId, Queue
 
-#: Ids of messages that are not pending any more stay among the ages until there are this many, and more than others.
-_STALE_AGES = 64
+#: Ids of messages that are not pending any more may stay among the ages until there are this many, and twice as many
+#: as there are messages.
+_STALE_AGES = 1024
 
 _PENDING = State.PENDING
 
@@ -99,38 +100,35 @@ class Row:
 class Ages:
     """Which of a queue's pending messages is the oldest; it keeps ids, so that no payload is held for it."""
 
-    __slots__ = ("_in_order", "_others")
+    __slots__ = ("_heap", "limit", "news")
 
     def __init__(self) -> None:
         """Start empty."""
-        self._in_order: deque[MessageId] = deque()
-        self._others: list[MessageId] = []
+        #: Messages that became pending since somebody asked: to note one costs no more than this.
+        self.news: deque[MessageId] = deque()
+        #: As many news as there may be before `sweep` has to be called.
+        self.limit = _STALE_AGES
+        self._heap: list[MessageId] = []
 
-    def add(self, message: MessageId, messages: dict[MessageId, Row]) -> None:
-        """Note that *message* is pending; *messages* are those that may be."""
-        line = self._in_order
-        if not line or line[-1] < message:
-            line.append(message)
-        else:
-            heapq.heappush(self._others, message)
-        if len(line) + len(self._others) > _STALE_AGES + 2 * len(messages):
-            self._in_order = deque(sorted(row.id for row in messages.values() if row.state is _PENDING))
-            self._others.clear()
+    def sweep(self, messages: dict[MessageId, Row]) -> None:
+        """Forget those that are not pending any more; *messages* are all there are."""
+        self.news.clear()
+        self._heap = sorted(row.id for row in messages.values() if row.state is _PENDING)
+        self.limit = _STALE_AGES + 2 * len(messages)
 
     def oldest(self, messages: dict[MessageId, Row]) -> Row | None:
         """Return the oldest of *messages* that is pending."""
-        line, others = self._in_order, self._others
-        while line and not _is_pending(messages, line[0]):
-            line.popleft()
-        while others and not _is_pending(messages, others[0]):
-            heapq.heappop(others)
-        heads = [*others[:1], *([line[0]] if line else [])]
-        return messages[min(heads)] if heads else None
-
-
-def _is_pending(messages: dict[MessageId, Row], message: MessageId) -> bool:
-    row = messages.get(message)
-    return row is not None and row.state is _PENDING
+        heap = self._heap
+        if self.news:
+            heap += self.news
+            self.news.clear()
+            heapq.heapify(heap)  # mostly in order already, and then it only looks
+        while heap:
+            row = messages.get(heap[0])
+            if row is not None and row.state is _PENDING:
+                return row
+            heapq.heappop(heap)
+        return None
 
 
 class QueueRow:

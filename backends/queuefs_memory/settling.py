@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from queuefs.backend import Settled
 from queuefs.lifecycle import State
-from queuefs.message import Ref, Verdict
 from queuefs.ticket import at_once
 from queuefs_memory.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from queuefs.message import Counts, Message, MessageId, QueueId
+    from queuefs.message import Counts, Message, MessageId, QueueId, Ref, Verdict
+    from queuefs_memory.line import Line
     from queuefs_memory.rows import QueueRow, Row
 
 _PROCESSING = State.PROCESSING
@@ -30,13 +30,16 @@ class Settling(Store):
         """Move the first messages that can be handed out to processing."""
         source = self._queue(queue)
         claimed: list[Message] = []
-        while len(claimed) < count and (row := self._take(source, lifo=lifo, now=now)) is not None:
+        line = self._line(source, lifo=lifo, now=now)
+        while len(claimed) < count and (row := line.pop()) is not None:
+            if row.expires_at is not None:
+                if row.expires_at <= now:
+                    continue  # it needs no place in line any more: the next tick removes it
+                self._lives.end(row)
             row.state = _PROCESSING
             row.attempt += 1
             row.claims += 1
             row.due = None
-            if row.expires_at is not None:
-                self._lives.end(row)
             row.lease_until = until = now + lease
             self._leases.start(row, until)
             claimed.append(row.message())
@@ -48,35 +51,33 @@ class Settling(Store):
     def peek(self, queue: QueueId, *, count: int, lifo: bool, now: float) -> Sequence[Message]:
         """Return what would be claimed; it is taken out of line and put back to where it stood."""
         source = self._queue(queue)
+        line = self._line(source, lifo=lifo, now=now)
         rows: list[Row] = []
-        while len(rows) < count and (row := self._take(source, lifo=lifo, now=now)) is not None:
-            rows.append(row)
+        while len(rows) < count and (row := line.pop()) is not None:
+            if row.expires_at is None or row.expires_at > now:
+                rows.append(row)
         for row in reversed(rows):
-            source.line.add(row)
+            line.add(row)
         return [row.message() for row in rows]
 
-    def _take(self, source: QueueRow, *, lifo: bool, now: float) -> Row | None:
-        """Take the first message that can be handed out from its line."""
+    def _line(self, source: QueueRow, *, lifo: bool, now: float) -> Line:
+        """Return the line as it stands at *now*; messages whose life is over may still be in it."""
         if self._delays.any_due(now):
             self._ripen(now)
         line = source.line
         if line.lifo is not lifo:
             line.turn(lifo=lifo)
-        while (row := line.pop()) is not None:
-            if row.expires_at is None or row.expires_at > now:
-                return row
-            # its time is over, so it needs no place in line any more; the next tick removes it
-        return None
+        return line
 
     @at_once
     def undo(self, queue: QueueId, refs: Sequence[Ref]) -> Sequence[Settled]:
         """Take claims back."""
-        return self._settle(queue, refs, _itself, self._undo)
+        return self._settle(queue, refs, self._undo)
 
     @at_once
     def ack(self, queue: QueueId, refs: Sequence[Ref]) -> Sequence[Settled]:
         """Remove messages in processing."""
-        return self._settle(queue, refs, _itself, self._ack)
+        return self._settle(queue, refs, self._ack)
 
     @at_once
     def nack(self, queue: QueueId, verdicts: Sequence[Verdict], *, now: float) -> Sequence[Settled]:
@@ -86,7 +87,7 @@ class Settling(Store):
             row.queue.nacked += 1
             return self._put_back(row, verdict, now)
 
-        return self._settle(queue, verdicts, _of_verdict, act)
+        return self._judge(queue, verdicts, act)
 
     @at_once
     def expire(self, queue: QueueId, verdicts: Sequence[Verdict], *, now: float) -> Sequence[Settled]:
@@ -98,24 +99,24 @@ class Settling(Store):
             row.queue.expired += 1
             return self._put_back(row, verdict, now)
 
-        return self._settle(queue, verdicts, _of_verdict, act)
+        return self._judge(queue, verdicts, act)
 
     @at_once
     def extend(self, queue: QueueId, refs: Sequence[Ref], *, lease: float, now: float) -> Sequence[Settled]:
         """Let leases start anew."""
 
-        def act(row: Row, _: Ref) -> Settled:
+        def act(row: Row) -> Settled:
             row.lease_until = now + lease
             self._leases.start(row, row.lease_until)
             return Settled.CANCELLED if row.cancelled else _DONE
 
-        return self._settle(queue, refs, _itself, act)
+        return self._settle(queue, refs, act)
 
     @at_once
     def check(self, queue: QueueId, refs: Sequence[Ref]) -> Sequence[Settled]:
         """Return what `ack` would answer, which of two refs to one message acks the first."""
         acked: set[MessageId] = set()
-        answers = self._settle(queue, refs, _itself, lambda _row, _ref: _DONE)
+        answers = self._settle(queue, refs, lambda _: _DONE)
         for place, (ref, answer) in enumerate(zip(refs, answers, strict=True)):
             if ref.id in acked:
                 answers[place] = _UNKNOWN
@@ -136,33 +137,35 @@ class Settling(Store):
                 self._remove_pending(row)
         return counts
 
-    def _settle(
-        self,
-        queue: QueueId,
-        asked: Sequence[T],
-        ref_of: Callable[[T], Ref],
-        act: Callable[[Row, T], Settled],
-    ) -> list[Settled]:
+    def _settle(self, queue: QueueId, refs: Sequence[Ref], act: Callable[[Row], Settled]) -> list[Settled]:
         messages = self._queue(queue).messages
         answers = []
-        for each in asked:
-            ref = ref_of(each)
+        for ref in refs:
             row = messages.get(ref.id)
             if row is None:
                 answers.append(_UNKNOWN)
             elif row.state is not _PROCESSING or (ref.claim is not None and ref.claim != row.claims):
                 answers.append(_STALE)
             else:
-                answers.append(act(row, each))
+                answers.append(act(row))
         return answers
 
-    def _ack(self, row: Row, _: Ref) -> Settled:
+    def _judge(
+        self, queue: QueueId, verdicts: Sequence[Verdict], act: Callable[[Row, Verdict], Settled]
+    ) -> list[Settled]:
+        self._queue(queue)  # which has to be there for none, too
+        answers: list[Settled] = []
+        for verdict in verdicts:
+            answers += self._settle(queue, [verdict.ref], lambda row, verdict=verdict: act(row, verdict))  # type: ignore[misc]
+        return answers
+
+    def _ack(self, row: Row) -> Settled:
         row.queue.acked += 1
         self._stop(row)
         self._leave(row)
         return _DONE
 
-    def _undo(self, row: Row, _: Ref) -> Settled:
+    def _undo(self, row: Row) -> Settled:
         row.attempt -= 1
         row.queue.dequeued -= 1
         self._stop(row)
@@ -185,14 +188,3 @@ class Settling(Store):
                 row.due = now + verdict.delay
             self._wait(row)
         return _DONE
-
-
-T = TypeVar("T", Ref, Verdict)
-
-
-def _itself(ref: Ref) -> Ref:
-    return ref
-
-
-def _of_verdict(verdict: Verdict) -> Ref:
-    return verdict.ref

@@ -60,7 +60,10 @@ class Store:
         """Let *row*, pending as of now, stand in line, or be delayed."""
         row.state = _PENDING
         queue = row.queue
-        queue.ages.add(row.id, queue.messages)
+        ages = queue.ages
+        ages.news.append(row.id)
+        if len(ages.news) > ages.limit:
+            ages.sweep(queue.messages)
         if row.due is None:
             queue.line.add(row)
         else:

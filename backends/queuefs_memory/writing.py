@@ -24,7 +24,8 @@ class Writing(Store):
         target = self._queue(queue)
         if room.messages and len(target.messages) + len(target.staged) >= room.messages:
             raise QueueFull(f"the queue has room for {room.messages} messages")
-        _check_bytes(target, room, len(data))
+        if room.bytes:
+            _check_bytes(target, room, len(data))
         if self._last_id >= MAX_MESSAGE_ID:
             raise IdsExhausted
         self._last_id += 1
@@ -51,7 +52,8 @@ class Writing(Store):
             raise MessageNotFound(f"message {message} is not being written")
         if offset != row.size:
             raise BadValue(f"message {message} has {row.size} bytes, so byte {offset} can't be next")
-        _check_bytes(target, room, len(data))
+        if room.bytes:
+            _check_bytes(target, room, len(data))
         row.chunks.append(data)
         row.size += len(data)
         target.staged_bytes += len(data)
@@ -70,15 +72,15 @@ class Writing(Store):
             if first is not None:
                 return first
             target.keys.publish(draft.key, message, now=now, window=window)
-        if draft.delay:
-            row.due = now + draft.delay
-        if draft.ttl:
-            row.expires_at = now + draft.ttl
         row.data = b"".join(row.chunks)
         row.chunks.clear()
         target.messages[message] = row
         target.unacked_bytes += row.size
         target.enqueued += 1
+        if draft.delay:
+            row.due = now + draft.delay
+        if draft.ttl:
+            row.expires_at = now + draft.ttl
         self._wait(row)
         return message
 
@@ -97,5 +99,5 @@ class Writing(Store):
 
 
 def _check_bytes(target: QueueRow, room: Room, more: int) -> None:
-    if room.bytes and target.unacked_bytes + target.staged_bytes + more > room.bytes:
+    if target.unacked_bytes + target.staged_bytes + more > room.bytes:
         raise QueueFull(f"the queue has room for {room.bytes} bytes")
