@@ -13,7 +13,7 @@ QUEUEFS := $(BIN)/queuefs
 .ONESHELL:
 .SHELLFLAGS := -eu -c
 .DEFAULT_GOAL := help
-.PHONY: help up down test lint docs clean
+.PHONY: bench help up down test lint docs clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
@@ -38,6 +38,10 @@ lint: $(VENV)/.lint ## Check style, types and layers
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+bench: $(VENV)/.tests ## Print the benchmark tables: ratios are worth comparing, figures depend on the machine
+	@$(BIN)/python -m tests.bench
+	@$(BIN)/python -m tests.bench.waiting
 
 docs: $(VENV)/.tests ## Write the reference pages that are made from the code
 	@$(BIN)/python -m tests.support.reference

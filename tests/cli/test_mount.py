@@ -124,6 +124,7 @@ def test_a_store_that_can_not_be_opened_is_one_line_and_an_exit_code(queuefs: Co
 def test_ctrl_c_before_the_mount_answers_ends_the_daemon_too(queuefs: Command) -> None:
     """A server that takes a connection and says nothing keeps the daemon waiting."""
     with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(PATIENCE)
         url = f"redis://127.0.0.1:{server.getsockname()[1]}/0"
         command = [sys.executable, "-m", "queuefs", "mount", "--backend", url, "--log-file", str(queuefs.log)]
         with subprocess.Popen([*command, queuefs.mountpoint], stderr=subprocess.DEVNULL) as mounting:
