@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections import deque
 from typing import TYPE_CHECKING
 
 from queuefs.errors import QueueFSError, QueueFull
-from queuefs.stage import NOTHING_TAKEN, Stage
+from queuefs.stage import NOTHING_TAKEN, STORED_AT_WRITE, Stage
 
 if TYPE_CHECKING:
     from queuefs.message import MessageId, QueueId
@@ -16,6 +18,10 @@ if TYPE_CHECKING:
 
 #: A line with its newline, or the last one without.
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
+
+
+#: How many lines are handed over at a time; as many as a batch of the group commit takes.
+TOGETHER = 256
 
 
 class LineStage:
@@ -50,26 +56,60 @@ class LineStage:
         if self._error is not None:
             raise self._error
         goes_on = self._open is not None
+        pieces = deque(_LINE.findall(data))
         taken = 0
-        for piece in _LINE.findall(data):
+        while pieces:
             try:
-                await self._take(piece)
+                taken += await self._take_together(pieces) or await self._take(pieces.popleft())
             except QueueFSError as error:
                 if taken:
                     return taken
                 if not isinstance(error, NOTHING_TAKEN) and (goes_on or not data.endswith(b"\n")):
                     self._error = error
                 raise
-            taken += len(piece)
         self.writes += 1
         return taken
 
-    async def _take(self, piece: bytes) -> None:
+    async def _take_together(self, pieces: deque[bytes]) -> int:
+        """Take the first of *pieces*, as far as they are plain lines, off the deque; return how many bytes these are.
+
+        They are handed over before the first answer is waited for, so that a back end which commits has one commit for
+        all. What is not taken, by its kind or because of an error, is left for `_take`, which meets the error again.
+        """
+        batch = list(itertools.takewhile(self._is_plain, itertools.islice(pieces, TOGETHER)))
+        if self._open is not None or len(batch) < 2:  # noqa: PLR2004 - one is no company
+            return 0
+        stages = [Stage(self._parts, self._queue, self._terms, self._with_room) for _ in batch]
+        tickets = [stage.store_whole(piece[:-1]) for stage, piece in zip(stages, batch, strict=True)]
+        taken, failed = 0, False
+        for stage, ticket in zip(stages, tickets, strict=True):
+            try:
+                stage.stored(await ticket)
+            except QueueFSError:
+                failed = True
+                continue
+            if failed:  # behind one that was not taken, none is
+                stage.spoil(QueueFull())
+            else:
+                taken += len(pieces.popleft())
+            await stage.close()
+        return taken
+
+    def _is_plain(self, piece: bytes) -> bool:
+        terms = self._terms
+        return (
+            1 < len(piece) <= min(STORED_AT_WRITE, terms.limit)
+            and piece.endswith(b"\n")
+            and terms.size is None
+            and terms.draft.key is None
+        )
+
+    async def _take(self, piece: bytes) -> int:
         line = piece.removesuffix(b"\n")
         stage = self._open
         if stage is None:
             if not line:
-                return
+                return len(piece)
             stage = Stage(self._parts, self._queue, self._terms, self._with_room)
         try:
             if line:
@@ -84,6 +124,7 @@ class LineStage:
             await stage.close()
             raise
         self._open = stage if len(line) == len(piece) else None
+        return len(piece)
 
     async def _end(self, stage: Stage) -> None:
         try:

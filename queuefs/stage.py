@@ -142,6 +142,23 @@ class Stage:
         else:
             await backend.append(self._queue, self.id, data, offset=self._stored, partial=partial, room=room)
 
+    def store_whole(self, data: bytes) -> Awaitable[MessageId]:
+        """Make the call that stores all of a message, for who makes many at once; `stored` takes its answer."""
+        self._size = self._stored = len(data)
+        return self._parts.backend.stage(
+            self._queue,
+            data,
+            draft=self._terms.draft,
+            room=self._terms.room,
+            partial=False,
+            now=self._parts.clock.now(),
+        )
+
+    def stored(self, message: MessageId) -> None:
+        """Take the answer of `store_whole`."""
+        self.id = message
+        self.writes = 1
+
     async def _look_for_key(self) -> None:
         key = self._terms.draft.key
         if key is None:
@@ -209,14 +226,6 @@ class Stage:
                 lambda: parts.backend.discard(queue, message),
                 lambda _done: parts.events.tell(queue, Verb.DISCARD, [message]),
             )
-
-    async def publish(self) -> None:
-        """Publish the message now.
-
-        Raises:
-            QueueFSError: the back end's error; it may be published later all the same.
-        """
-        self._published(await self._publish())
 
     def _publish(self) -> Awaitable[MessageId]:
         assert self.id is not None  # who publishes has written
