@@ -35,6 +35,9 @@ Arg = bytes | str | int
 #: authentication and of a server that is loading its data kinds of ConnectionError.)
 BROKEN = (redis.ConnectionError, redis.TimeoutError, redis.InvalidResponse, OSError)
 
+#: The scripts that answer with payloads.
+_WEIGHTY = {"claim", "peek", "payloads"}
+
 #: What a script refuses by answering "-word".
 _REFUSALS: dict[bytes, QueueFSError] = {
     b"-noqueue": QueueNotFound(),
@@ -102,7 +105,7 @@ def pack(args: Sequence[Arg]) -> bytes:
 class Request(Generic[T]):
     """A call of one script."""
 
-    __slots__ = ("_args", "_decode", "born", "once", "script")
+    __slots__ = ("_args", "_decode", "born", "once", "script", "weighty")
 
     #: Replies that come before the one that counts.
     preliminary = 0
@@ -120,6 +123,8 @@ class Request(Generic[T]):
         self.script = script
         #: Its answer is recorded, so that a repetition does nothing.
         self.once = script in SCRIPTS and SCRIPTS[script].once
+        #: It is answered with payloads.
+        self.weighty = script in _WEIGHTY
         self._args = args
         self._decode = decode
         #: When it was made, on the monotonic clock.
