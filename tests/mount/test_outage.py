@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[RedisServer]:
-    server = RedisServer(tmp_path)
+    # What is confirmed has to be on disk: the server is killed, and loses what it had not written.
+    server = RedisServer(tmp_path, options=("--appendfsync", "always"))
     server.start()
     yield server
     server.stop()
