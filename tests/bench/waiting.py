@@ -99,10 +99,10 @@ def main() -> None:
         for one in crowd:
             one.kill()
             one.wait()
+    print(f"\nWith {READERS} blocked readers, against none, on the memory back end (medians):")
     print(
-        f"\nWith {READERS} blocked readers status takes {busy[0] / quiet[0]:.2f} and enqueue {busy[1] / quiet[1]:.2f} times"
+        f"status {busy[0] / quiet[0]:.2f} times ({quiet[0]:.0f} us), enqueue {busy[1] / quiet[1]:.2f} ({quiet[1]:.0f} us)"
     )
-    print(f"what they take with none ({quiet[0]:.0f} and {quiet[1]:.0f} us); memory back end, medians.")
 
 
 if __name__ == "__main__":
