@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from queuefs import values
 from queuefs.errors import BadName, BadValue
+from queuefs.message import Room
 from queuefs.names import queue_name
 
 if TYPE_CHECKING:
@@ -94,6 +95,11 @@ class Config:
     timeout: float = _key(values.some_seconds, 600.0)
     #: Queues that get a copy of each message.
     forward: str = _key(_forward, "")
+
+    @property
+    def room(self) -> Room:
+        """How much the queue may hold."""
+        return Room(messages=self.max_messages, bytes=self.max_bytes)
 
     def merged(self, text: bytes) -> Config:
         """Return this config with the lines of *text* applied.

@@ -20,7 +20,7 @@ from queuefs.errors import (
 from queuefs.lifecycle import Verb
 from queuefs.lines import LineStage
 from queuefs.listing import Listing
-from queuefs.message import Draft, Room
+from queuefs.message import Draft
 from queuefs.render import extra_of, message_line
 from queuefs.stage import Stage, Terms
 
@@ -103,7 +103,7 @@ class Service:
         blocks = config.on_full is OnFull.BLOCK
         terms = Terms(
             draft=draft,
-            room=Room(messages=config.max_messages, bytes=config.max_bytes),
+            room=config.room,
             # Who waits for room would wait for ever if it could never fit.
             limit=min(config.max_message_bytes, config.max_bytes)
             if blocks and config.max_bytes
@@ -128,6 +128,8 @@ class Service:
             try:
                 await store()
             except QueueFull:
+                if (await self._configs.get(queue)).on_full is OnFull.ERROR:  # by now
+                    raise
                 return None
             return True
 

@@ -134,7 +134,9 @@ class Stage:
         self._partial = partial
 
     async def _try_to_store(self, data: bytes, *, partial: bool) -> None:
-        backend, room = self._parts.backend, self._terms.room
+        backend = self._parts.backend
+        # As it is now: who waits for room must not miss that there is more of it.
+        room = (await self._parts.configs.get(self._queue)).room
         if self.id is None:
             self.id = await backend.stage(
                 self._queue, data, draft=self._terms.draft, room=room, partial=partial, now=self._parts.clock.now()

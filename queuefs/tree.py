@@ -87,9 +87,12 @@ class Tree:
         self._records.pop(queue, None)
         return await self.get(queue)
 
-    def forget(self, queue: QueueId) -> None:
-        """Let the next use of a record ask the back end: it has been changed."""
-        self._records.pop(queue, None)
+    def forget(self, queue: QueueId | None) -> None:
+        """Let the next use of a record, or of any, ask the back end: it has been changed."""
+        if queue is None:
+            self._records.clear()
+        else:
+            self._records.pop(queue, None)
 
     def _keep(self, queue: Queue) -> Queue:
         self._records[queue.id] = (queue, trio.current_time() + SHARED_RECORD_SECONDS)

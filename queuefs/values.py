@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from typing import TYPE_CHECKING, TypeVar
 
 from queuefs.errors import BadValue
@@ -53,7 +54,7 @@ def seconds(text: str) -> float:
     Raises:
         BadValue: it is none, or longer than ten years.
     """
-    if not _SECONDS.fullmatch(text) or float(text) > MAX_SECONDS:
+    if not _SECONDS.fullmatch(text) or Decimal(text) > MAX_SECONDS:
         raise BadValue(f"{text!r} is not a number of seconds from 0 to {MAX_SECONDS}")
     return float(text)
 

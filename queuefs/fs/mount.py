@@ -32,9 +32,9 @@ from queuefs.upkeep import Upkeep
 from queuefs.waiting import Waiting
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Coroutine, Sequence
 
-    from queuefs.backend import Backend
+    from queuefs.backend import Backend, Transition
     from queuefs.settings import MountOptions
 
 log = structlog.get_logger(__name__)
@@ -119,7 +119,15 @@ def _parts(backend: Backend, clock: Clock, tree: Tree, options: MountOptions, nu
         completion=Turns(waiting, recheck=shared),
     )
     events = Events(lobby, time.time)
-    backend.listen(events.heard)
+
+    def hear(transitions: Sequence[Transition]) -> None:
+        """Take note of what other daemons did; a change without a verb is one of a queue's record."""
+        for one in transitions:
+            if one.verb is None:
+                tree.forget(one.queue)
+        events.heard(transitions)
+
+    backend.listen(hear)
     return Parts(
         backend=backend,
         clock=clock,

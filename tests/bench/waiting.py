@@ -100,9 +100,8 @@ def main() -> None:
             one.kill()
             one.wait()
     print(f"\nWith {READERS} blocked readers, against none, on the memory back end (medians):")
-    print(
-        f"status {busy[0] / quiet[0]:.2f} times ({quiet[0]:.0f} us), enqueue {busy[1] / quiet[1]:.2f} ({quiet[1]:.0f} us)"
-    )
+    for name, with_them, without in zip(("status", "enqueue"), busy, quiet, strict=True):
+        print(f"{name}: {with_them / without:.2f} times the {without:.0f} us")
 
 
 if __name__ == "__main__":

@@ -76,3 +76,15 @@ def test_a_dead_daemons_claims_are_the_others_after_their_lease(redis_server: Re
         here.kill()
         eventually(lambda: status(there.path / "jobs") == (1, 0))
         assert [b"x"] == take_all(there.path / "jobs")
+
+
+def test_a_pause_on_one_mount_holds_on_the_other(two: tuple[Mount, Mount]) -> None:
+    here, there = (mount.path / "jobs" for mount in two)
+    here.mkdir()
+    put(here, b"x")
+    eventually(lambda: status(there) == (1, 0))
+    (there / "ctl").write_text("pause\n")
+    eventually(lambda: b"paused = true" in (here / "config").read_bytes())
+    assert claim(here) is None
+    (there / "ctl").write_text("resume\n")
+    eventually(lambda: take(here) == b"x")

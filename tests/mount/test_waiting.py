@@ -301,6 +301,17 @@ def test_a_writer_waits_for_room_and_can_be_killed(jobs: Path) -> None:
     assert b"second\n" == take(jobs)
 
 
+@pytest.mark.parametrize("change", ["max_messages = 2", "on_full = error"])
+def test_a_change_of_the_config_frees_a_blocked_writer(jobs: Path, change: str) -> None:
+    (jobs / "config").write_text("max_messages = 1\non_full = block\n")
+    put(jobs, b"first")
+    with blocked("bash", "-c", "echo second > jobs/enqueue", cwd=jobs.parent) as writer:
+        (jobs / "config").write_text(change + "\n")
+        assert ("max" in change) == (writer.wait(30) == 0)
+
+    eventually(lambda: status(jobs) == (2 if "max" in change else 1, 0))
+
+
 def test_events_come_as_they_happen(jobs: Path) -> None:
     with blocked("cat", jobs / "events") as reader:
         put(jobs, b"x")
