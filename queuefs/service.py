@@ -104,10 +104,7 @@ class Service:
         terms = Terms(
             draft=draft,
             room=config.room,
-            # Who waits for room would wait for ever if it could never fit.
-            limit=min(config.max_message_bytes, config.max_bytes)
-            if blocks and config.max_bytes
-            else config.max_message_bytes,
+            limit=config.max_message_bytes,
             size=options.size,
             window=config.dedup_window,
             strict=options.strict,

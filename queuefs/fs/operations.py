@@ -10,12 +10,10 @@ import pyfuse3
 import trio
 
 import queuefs
-from queuefs.config import OnFull
 from queuefs.errors import BadValue, NameTooLong, NotPermitted, QueueNotFound
-from queuefs.fs.attributes import queue_attributes, verb_attributes
-from queuefs.fs.control import CONTROLS, Enqueue, find_control
+from queuefs.fs.control import CONTROLS, find_control
+from queuefs.fs.entries import Entries
 from queuefs.fs.handles import Opening
-from queuefs.fs.inodes import Inodes, verb_key
 from queuefs.fs.nodes import QueueDirectory, VerbFile
 from queuefs.fs.seam import all_answered
 from queuefs.message import Owner
@@ -41,16 +39,9 @@ if TYPE_CHECKING:
 
     from queuefs.fs.control import ControlFile
     from queuefs.fs.handles import Handle
-    from queuefs.message import Queue, QueueId
+    from queuefs.message import Queue
     from queuefs.service import Service
     from queuefs.tree import Tree
-
-#: How long the kernel may keep what nobody else can change, and what another daemon can, seconds.
-CACHED_SECONDS = 300.0
-CACHED_SHARED_SECONDS = 1.0
-
-#: A text longer than this is not kept from the look-up to the open, bytes; `ls -l` must not fill the memory.
-KEPT_TEXT_BYTES = 1024 * 1024
 
 _PERMISSIONS = 0o7777
 
@@ -78,14 +69,13 @@ class Operations(pyfuse3.Operations):
         super().__init__()
         self._service = service
         self._tree = tree
-        self._cached = CACHED_SHARED_SECONDS if shared else CACHED_SECONDS
-        self._inodes = Inodes()
+        self._entries = Entries(service, tree, shared=shared)
+        self._inodes = self._entries.inodes
         self._last_handle = 0
         self._files: dict[FileHandleT, tuple[Handle, InodeT, int]] = {}
         self._directories: dict[FileHandleT, Directory] = {}
         #: Set at each last close, once somebody waits for that.
         self._closed: trio.Event | None = None
-        service.when_configured = self._inodes.forget_names
 
     # Names and attributes -------------------------------------------------------------------------------------------
 
@@ -95,9 +85,9 @@ class Operations(pyfuse3.Operations):
         text = _text(name)
         found = find_control(text) if queue else None
         if found is None:
-            return self._queue_entry(await self._tree.find(queue, text))
+            return self._entries.queue(await self._tree.find(queue, text))
         control, options = found
-        return await self._verb_entry(queue, control, options, ctx.pid, fresh=True)
+        return await self._entries.verb(queue, control, options, ctx.pid, fresh=True)
 
     async def forget(self, inode_list: Sequence[tuple[InodeT, int]]) -> None:
         """Drop what the kernel no longer knows."""
@@ -106,7 +96,7 @@ class Operations(pyfuse3.Operations):
 
     async def getattr(self, inode: InodeT, ctx: RequestContext) -> EntryAttributes:  # noqa: ARG002 - pyfuse3's form
         """Return attributes; of a text, those of the one made at its look-up."""
-        return await self._attributes(inode)
+        return await self._entries.attributes(inode)
 
     async def setattr(
         self,
@@ -138,7 +128,7 @@ class Operations(pyfuse3.Operations):
             if fh is not None:
                 self._files[fh][0].truncate(attr.st_size)
             await node.control.truncate(self._service, node.queue)
-        return await self._attributes(inode)
+        return await self._entries.attributes(inode)
 
     async def statfs(self, ctx: RequestContext) -> StatvfsData:  # noqa: ARG002 - pyfuse3's form
         """Answer df and its like; sizes mean nothing here."""
@@ -153,7 +143,7 @@ class Operations(pyfuse3.Operations):
         """Make a queue; it is the caller's."""
         owner = Owner(uid=ctx.uid, gid=ctx.gid, mode=mode & _PERMISSIONS)
         parent = self._inodes.directory(parent_inode).queue
-        return self._queue_entry(await self._tree.create(parent, queue_name(name), owner))
+        return self._entries.queue(await self._tree.create(parent, queue_name(name), owner))
 
     async def rmdir(self, parent_inode: InodeT, name: FileNameT, ctx: RequestContext) -> None:  # noqa: ARG002
         """Remove a queue that has nothing in it."""
@@ -225,11 +215,11 @@ class Operations(pyfuse3.Operations):
         for position in range(start_id, len(controls) + len(directory.queues)):
             if position < len(controls):
                 name = controls[position].name
-                entry = await self._verb_entry(queue, controls[position], None, directory.caller, fresh=False)
+                entry = await self._entries.verb(queue, controls[position], None, directory.caller, fresh=False)
             else:
                 child = directory.queues[position - len(controls)]
                 name = child.name
-                entry = self._queue_entry(child)
+                entry = self._entries.queue(child)
             if not pyfuse3.readdir_reply(token, name.encode(), entry, position + 1):
                 self._inodes.forget(entry.st_ino, 1)
                 break
@@ -337,65 +327,6 @@ class Operations(pyfuse3.Operations):
     def _next_handle(self) -> FileHandleT:
         self._last_handle += 1
         return self._last_handle
-
-    async def _verb_entry(
-        self, queue: QueueId, control: ControlFile, options: str | None, pid: int, *, fresh: bool
-    ) -> EntryAttributes:
-        """Answer a look-up of a control file: by the caller's own inode, or by the one that all share.
-
-        The kernel lets one writer at a time into an inode, and readers that splice share its page cache. One name may
-        be kept by the kernel: `enqueue` where nothing waits.
-        """
-        shared = self._service.instant and isinstance(control, Enqueue) and await self._never_blocks(queue)
-        node = VerbFile(queue, control, options, None if shared else pid)
-        # pid 0: the caller can't be told from others, so each look-up is somebody else's
-        key = verb_key(node) if pid or shared else object()
-        inode = self._inodes.look_up(key, lambda: node)
-        try:
-            return await self._verb_attributes(inode, fresh=fresh)
-        except BaseException:
-            self._inodes.forget(inode, 1)
-            raise
-
-    async def _never_blocks(self, queue: QueueId) -> bool:
-        """Return whether no writer of *queue* waits for room: who waits would hold up all who share the inode."""
-        return (await self._service.config(queue)).on_full is OnFull.ERROR
-
-    async def _attributes(self, inode: InodeT) -> EntryAttributes:
-        node = self._inodes.node(inode)
-        if isinstance(node, QueueDirectory):
-            return queue_attributes(inode, await self._tree.get(node.queue), cached=self._cached)
-        return await self._verb_attributes(inode, fresh=False)
-
-    async def _verb_attributes(self, inode: InodeT, *, fresh: bool) -> EntryAttributes:
-        """Return a control file's attributes; *fresh* makes its text, or its size, anew."""
-        node = cast("VerbFile", self._inodes.node(inode))
-        try:
-            queue = node.record = await self._tree.get(node.queue)
-        except QueueNotFound:
-            if fresh or not node.openers or node.record is None:
-                raise
-            queue = node.record  # who has a file open may fstat it, as of a file that was unlinked
-        if fresh:
-            await self._measure(node)
-        return verb_attributes(inode, queue, node, cached=self._cached if node.caller is None else 0)
-
-    async def _measure(self, node: VerbFile) -> None:
-        """Make a control file's text, or find a bound of its size."""
-        try:
-            options = node.control.options.parse(node.options)
-        except BadValue:  # told by open: here it would look as if there were no such verb
-            return
-        if node.control.has_text:
-            text = await node.control.text(self._service, node.queue, options)
-            node.size = len(text)
-            node.text = text if len(text) <= KEPT_TEXT_BYTES else None
-        else:
-            node.size = await node.control.size(self._service, node.queue, options)
-
-    def _queue_entry(self, queue: Queue) -> EntryAttributes:
-        inode = self._inodes.look_up(queue.id, lambda: QueueDirectory(queue.id))
-        return queue_attributes(inode, queue, cached=self._cached)
 
 
 def _text(name: bytes) -> str:

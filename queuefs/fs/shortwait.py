@@ -8,7 +8,7 @@ It cures a freeze as well: pyfuse3 believes the event loop that a request is the
 another task has taken the request, or its sender was killed meanwhile, that read blocks the whole process until the
 next request comes. So after each real wait the file is asked once more.
 
-It replaces `pyfuse3._wait_fuse_readable`, a global that pyfuse3 looks up for each request; tried with pyfuse3 3.4.0 and
+It replaces `pyfuse3._wait_fuse_readable`, a global that pyfuse3 looks up for each request; tried with pyfuse3
 3.5.0. `QUEUEFS_SHORT_WAIT=0` in the environment leaves pyfuse3 as it is.
 """
 
