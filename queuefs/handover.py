@@ -156,12 +156,12 @@ class Handover:
         Raises:
             BackendUnavailable: it still is after `PATIENCE_SECONDS`.
         """
-        if queue not in self._held_up:
+        if not self._held_up[queue]:
             return
         with trio.move_on_after(PATIENCE_SECONDS):
-            while queue in self._held_up:
+            while self._held_up[queue]:
                 await self._progress.wait()
-        if queue in self._held_up:
+        if self._held_up[queue]:
             raise BackendUnavailable
 
     async def drained(self) -> None:
