@@ -15,9 +15,6 @@ from queuefs.names import queue_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-#: SQLite's own limit of one value is a little below 2 GiB, and a message is held in memory while it is handed over.
-LARGEST_MESSAGE_BYTES = 1024 * 1024 * 1024
-
 #: The longest text that is taken as a config, bytes.
 LONGEST_CONFIG = 64 * 1024
 
@@ -77,9 +74,7 @@ class Config:
     #: What the queue may hold, messages being written included; 0: no limit.
     max_messages: int = _key(values.whole, 0)
     max_bytes: int = _key(values.whole, 0)
-    max_message_bytes: int = _key(
-        lambda text: values.whole(text, least=1, most=LARGEST_MESSAGE_BYTES), 64 * 1024 * 1024
-    )
+    max_message_bytes: int = _key(values.message_bytes, 64 * 1024 * 1024)
     on_full: OnFull = _key(values.one_of(OnFull), OnFull.ERROR)
     #: Seconds after which a message that is still pending lapses; 0: never.
     ttl: float = _key(values.seconds, 0.0)

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 #: No duration is longer, seconds: a bound that nobody needs catches a slip of the keyboard.
 MAX_SECONDS = 10 * 366 * 86400
 
+#: SQLite's own limit of one value is a little below 2 GiB, and a message is held in memory while it is handed over.
+LARGEST_MESSAGE_BYTES = 1024 * 1024 * 1024
+
 #: No number of bytes or messages is higher: what SQLite and Redis count without loss in every place (2^53).
 MAX_NUMBER = 2**53
 
@@ -34,6 +37,15 @@ def whole(text: str, *, least: int = 0, most: int = MAX_NUMBER) -> int:
     if not _WHOLE.fullmatch(text) or not least <= int(text) <= most:
         raise BadValue(f"{text!r} is not a whole number from {least} to {most}")
     return int(text)
+
+
+def message_bytes(text: str) -> int:
+    """Read a limit of a message's length.
+
+    Raises:
+        BadValue: it is none, or above what can be handed over.
+    """
+    return whole(text, least=1, most=LARGEST_MESSAGE_BYTES)
 
 
 def priority(text: str) -> int:

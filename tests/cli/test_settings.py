@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from queuefs.errors import BadValue
-from queuefs.settings import MAX_MESSAGE_BYTES, MAX_SECONDS, MIB, MountOptions, parse_options
+from queuefs.settings import MIB, MountOptions, parse_options
+from queuefs.values import LARGEST_MESSAGE_BYTES, MAX_SECONDS
 
 
 def test_nothing_said_gives_the_defaults() -> None:
@@ -56,16 +57,16 @@ def test_a_bad_lease_is_refused_by_name(text: str) -> None:
         parse_options([f"lease={text}"], allow_other=False)
 
 
-@pytest.mark.parametrize("text", ["0", "-1", "1.5", "1k", "", str(MAX_MESSAGE_BYTES + 1), "9" * 400])
+@pytest.mark.parametrize("text", ["0", "-1", "1.5", "1k", "", str(LARGEST_MESSAGE_BYTES + 1), "9" * 400])
 def test_a_bad_limit_is_refused_by_name(text: str) -> None:
     with pytest.raises(BadValue, match=r"^max_message_bytes="):
         parse_options([f"max_message_bytes={text}"], allow_other=False)
 
 
 def test_the_bounds_themselves_are_good() -> None:
-    chosen = parse_options([f"lease={MAX_SECONDS},max_message_bytes={MAX_MESSAGE_BYTES}"], allow_other=False)
+    chosen = parse_options([f"lease={MAX_SECONDS},max_message_bytes={LARGEST_MESSAGE_BYTES}"], allow_other=False)
 
-    assert (chosen.lease, chosen.max_message_bytes) == (MAX_SECONDS, MAX_MESSAGE_BYTES)
+    assert (chosen.lease, chosen.max_message_bytes) == (MAX_SECONDS, LARGEST_MESSAGE_BYTES)
 
 
 @pytest.mark.parametrize(
