@@ -25,24 +25,35 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
+from queuefs.message import Outcome
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from queuefs.clock import ClockMark
-    from queuefs.lifecycle import Verb
+    from queuefs.lifecycle import State, Verb
     from queuefs.message import (
         Counts,
         Draft,
+        Ended,
         Message,
         MessageId,
         Owner,
+        Place,
         Queue,
         QueueId,
+        Record,
         Ref,
+        Retention,
         Room,
+        Space,
         Stats,
         Verdict,
     )
+
+
+#: How a message ends that is acknowledged and of which nothing else is said.
+SUCCEEDED = Outcome()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +75,8 @@ class Settled(Enum):
 
     #: Done as asked.
     DONE = "done"
-    #: No unacknowledged message of that id in this queue (for `retry` and `drop`: no dead one either).
+    #: No unacknowledged message of that id in this queue (for `retry` and `drop`: no dead one either; for `prune`: no
+    #: record of that id).
     UNKNOWN = "unknown"
     #: The message is not in the state that the verb needs, or the receipt is of another claim.
     STALE = "stale"
@@ -105,6 +117,8 @@ class Tick:
     ripe: Sequence[QueueId]
     #: Messages of dead daemons that were published.
     adopted: Sequence[tuple[QueueId, MessageId]]
+    #: Messages whose records are gone, because their time was over or there were later ones.
+    terminated: Sequence[tuple[QueueId, MessageId]]
     #: Seconds until something is due; 0 if more is due now (overdue messages that were reported do not count), None if
     #: nothing is in sight.
     next_due: float | None
@@ -135,7 +149,7 @@ class Backend(Protocol):
         """
 
     def remove_queue(self, queue: QueueId) -> Awaitable[None]:
-        """Remove a queue that has no children and no messages, and nothing but it.
+        """Remove a queue that has no children and no messages, with its records, and nothing but it.
 
         Raises:
             QueueNotEmpty: it has children, unacknowledged messages or dead ones.
@@ -154,13 +168,24 @@ class Backend(Protocol):
     def set_owner(self, queue: QueueId, owner: Owner) -> Awaitable[None]:
         """Change who owns a queue."""
 
+    def set_file_owner(self, queue: QueueId, file: str, owner: Owner) -> Awaitable[None]:
+        """Change who owns one control file or state directory of a queue, whatever its name; `Queue.files` has it."""
+
     def set_config(self, queue: QueueId, config: bytes, *, expected: bytes) -> Awaitable[bool]:
         """Replace the queue's config if it is still *expected*; return whether it was."""
 
     # Writing ------------------------------------------------------------------------------------------------------
 
     def stage(
-        self, queue: QueueId, data: bytes, *, draft: Draft, room: Room, partial: bool, now: float
+        self,
+        queue: QueueId,
+        data: bytes,
+        *,
+        draft: Draft,
+        room: Room,
+        partial: bool,
+        now: float,
+        message: MessageId | None = None,
     ) -> Awaitable[MessageId]:
         """Store the beginning of a message and return its id, higher than every id given before.
 
@@ -178,9 +203,12 @@ class Backend(Protocol):
                 most ``room.messages``, and their payload bytes at most ``room.bytes``; 0 is no limit.
             partial: It is known that more must follow before it is a message.
             now: Kept as the time it was enqueued.
+            message: The id that it had in another store, to have it here too; None: the next. No id up to it is given
+                from then on.
 
         Raises:
             QueueFull: it does not fit; nothing was stored and no id was given.
+            IdInUse: the queue has something of the id that was asked for (an unacknowledged, dead or staged message).
             IdsExhausted: no higher id is left; now and for ever.
             StoreFull: nothing was stored.
         """
@@ -210,40 +238,88 @@ class Backend(Protocol):
     def find_key(self, queue: QueueId, key: str, *, now: float, window: float) -> Awaitable[MessageId | None]:
         """Return the id of the message to which a message of *key* would give way if it were published now."""
 
+    def restore(self, queue: QueueId, message: Message) -> Awaitable[None]:
+        """Make a staged message what *message* says it was in another store: pending, processing or dead.
+
+        All of *message* but its payload and size is taken over: the state, ``attempt``, ``claims``, every time, the
+        pause, key and reason. The payload is what was staged, and counts from now on. No total changes but
+        ``enqueued``.
+
+        Raises:
+            MessageNotFound: it is not staged.
+        """
+
+    def restore_record(self, queue: QueueId, record: Record, *, keep: Retention) -> Awaitable[None]:
+        """Keep *record* as if its message had just been done here. One of the same id gives way to it.
+
+        No id up to it is given from then on.
+        """
+
     def discard(self, queue: QueueId, message: MessageId) -> Awaitable[None]:
         """Remove a staged message; a message that is not staged (any more) is left as it is."""
 
     # Reading and settling -------------------------------------------------------------------------------------------
 
     def claim(
-        self, queue: QueueId, *, count: int, lease: float, lifo: bool, now: float
+        self, queue: QueueId, *, count: int, lease: float, lifo: bool, now: float, inline: int | None = None
     ) -> Awaitable[Sequence[Message]]:
         """Move the first *count* messages that can be handed out (or all there are) to processing and return them.
 
         * They are pending, not paused, ``due`` <= now or None, and ``expires_at`` > now or None.
         * The highest priority is first; among equals the lowest id, with *lifo* the highest.
-        * Each gets ``attempt`` and ``claims`` one higher, ``lease_until`` = now + *lease* seconds, and no ``due``.
+        * Each gets ``attempt`` and ``claims`` one higher, ``lease_until`` = now + *lease* seconds, ``claimed_at`` =
+          now, and no ``due``.
+        * A payload of more than *inline* bytes is not read, let alone checked, and its ``data`` is None; with None all
+          are read.
         * A message whose payload can't be read MUST NOT stop the ones behind it: it is skipped and stays pending.
         """
 
-    def undo(self, queue: QueueId, refs: Sequence[Ref]) -> Awaitable[Sequence[Settled]]:
-        """Take claims back: pending again, ``attempt`` one lower, ``claims`` as it is."""
+    def take(
+        self, queue: QueueId, messages: Sequence[MessageId], *, lease: float, now: float
+    ) -> Awaitable[Sequence[Settled]]:
+        """Claim these messages, whatever stands before them, as `claim` would, delayed ones too; payloads are not read.
 
-    def ack(self, queue: QueueId, refs: Sequence[Ref]) -> Awaitable[Sequence[Settled]]:
-        """Remove messages in processing for good.
+        STALE for one that is not pending or is paused; UNKNOWN also for one whose ``expires_at`` has come.
+        """
+
+    def undo(
+        self, queue: QueueId, refs: Sequence[Ref], *, now: float, keep: Retention | None = None
+    ) -> Awaitable[Sequence[Settled]]:
+        """Take claims back: pending again, ``attempt`` one lower, ``claims`` and ``claimed_at`` as they are."""
+
+    def ack(
+        self,
+        queue: QueueId,
+        refs: Sequence[Ref],
+        *,
+        now: float,
+        keep: Retention | None = None,
+        outcome: Outcome = SUCCEEDED,
+    ) -> Awaitable[Sequence[Settled]]:
+        """Settle messages in processing for good: they are done, and their payloads are gone.
 
         This and the other settling methods take ids or receipts, try all, in order, in one atomic step, and return
         one `Settled` for each. An id names whatever claim the message is under; a receipt that claim alone. A message
-        that is cancelled is gone whichever way it is settled (but for `extend`), and also when its claim is undone.
+        that is cancelled is done whichever way it is settled (but for `extend`), and also when its claim is undone; its
+        status is then `Status.CANCELLED`, whatever *outcome* says.
+
+        What is done leaves a `Record` with ``finished_at`` = now, if *keep* has room for one: None, or no records, or
+        no seconds, keeps none. The last *keep* that a queue was told holds for all its records: `records` shows no more
+        than that, and `tick` drops the others. To keep records never makes settling wait or fail: in a full store
+        there may be fewer.
         """
 
-    def nack(self, queue: QueueId, verdicts: Sequence[Verdict], *, now: float) -> Awaitable[Sequence[Settled]]:
+    def nack(
+        self, queue: QueueId, verdicts: Sequence[Verdict], *, now: float, keep: Retention | None = None
+    ) -> Awaitable[Sequence[Settled]]:
         """Make messages in processing pending again, or dead; ``attempt`` stays, ``due`` = now + delay if it has one.
 
         What becomes pending and has outlived its ``expires_at`` lapses at the next `tick`, like any pending message.
         """
 
-    def expire(self, queue: QueueId, verdicts: Sequence[Verdict], *, now: float) -> Awaitable[Sequence[Settled]]:
+    def expire(
+        self, queue: QueueId, verdicts: Sequence[Verdict], *, now: float, keep: Retention | None = None
+    ) -> Awaitable[Sequence[Settled]]:
         """As `nack`, for messages whose lease is over at *now*; others are STALE and left as they are."""
 
     def extend(self, queue: QueueId, refs: Sequence[Ref], *, lease: float, now: float) -> Awaitable[Sequence[Settled]]:
@@ -266,8 +342,28 @@ class Backend(Protocol):
     def resume(self, queue: QueueId, messages: Sequence[MessageId]) -> Awaitable[Sequence[Settled]]:
         """Let paused messages be handed out again; as `pause` otherwise."""
 
-    def cancel(self, queue: QueueId, messages: Sequence[MessageId]) -> Awaitable[Sequence[Settled]]:
-        """Remove pending messages; mark those in processing as cancelled, again is DONE again."""
+    def cancel(
+        self, queue: QueueId, messages: Sequence[MessageId], *, now: float, keep: Retention | None = None
+    ) -> Awaitable[Sequence[Settled]]:
+        """End pending messages as cancelled; mark those in processing, again is DONE again."""
+
+    def bury(
+        self, queue: QueueId, messages: Sequence[MessageId], *, reason: str | None = None
+    ) -> Awaitable[Sequence[Settled]]:
+        """Make pending messages dead, paused ones too; STALE for those in processing. Without a reason the old stays.
+
+        They have no ``due`` and no pause any more, and count in `Stats.buried`.
+        """
+
+    def move(self, queue: QueueId, message: MessageId, *, target: QueueId, room: Room) -> Awaitable[Settled]:
+        """Let a pending message be one of *target*, as it is, its pause included; STALE if it is in processing.
+
+        It counts in the target's `Stats.enqueued`. A key that keeps repetitions out keeps none out of *queue* any more.
+
+        Raises:
+            QueueFull: the *target* has no room for it; it is where it was.
+            KeyInUse: an unacknowledged message of *target* has its key; likewise.
+        """
 
     def retry(
         self, queue: QueueId, messages: Sequence[MessageId] | None, *, now: float
@@ -280,12 +376,17 @@ class Backend(Protocol):
     def drop(self, queue: QueueId, messages: Sequence[MessageId] | None) -> Awaitable[Sequence[Settled]]:
         """Remove dead messages for good; as `retry` otherwise."""
 
+    def prune(self, queue: QueueId, messages: Sequence[MessageId] | None) -> Awaitable[Sequence[Settled]]:
+        """Remove records; None: all of them, with one DONE for each."""
+
     # Looking --------------------------------------------------------------------------------------------------------
 
     def counts(self, queue: QueueId) -> Awaitable[Counts]:
         """Return both counts, from one snapshot."""
 
-    def peek(self, queue: QueueId, *, count: int, lifo: bool, now: float) -> Awaitable[Sequence[Message]]:
+    def peek(
+        self, queue: QueueId, *, count: int, lifo: bool, now: float, inline: int | None = None
+    ) -> Awaitable[Sequence[Message]]:
         """Return what `claim` would claim, as it is, with payloads; claim nothing."""
 
     def unacked_bytes(self, queue: QueueId) -> Awaitable[int]:
@@ -296,6 +397,38 @@ class Backend(Protocol):
 
     def dead(self, queue: QueueId) -> Awaitable[Sequence[Message]]:
         """Return all dead messages by id, without payloads."""
+
+    def page(
+        self, queue: QueueId, state: State, *, after: Place | None, limit: int, lifo: bool = False
+    ) -> Awaitable[Sequence[Message]]:
+        """Return the messages of one state that stand behind *after* (None: from the first), without payloads.
+
+        * PENDING: all, delayed, paused and lapsing ones too, in the order of their places; with *lifo*, among equal
+          priorities the highest id first.
+        * PROCESSING: in the order of their places. DEAD: by id; of *after* the id alone counts.
+        * At least one if there are any, at most *limit*; what it costs depends on *limit* and not on how many there
+          are. Who pages on from the last one's place meets each message once that is in the state all the while.
+        """
+
+    def records(
+        self, queue: QueueId, *, after: Ended | None, limit: int, now: float
+    ) -> Awaitable[Sequence[Record]]:
+        """Return the queue's records behind *after*, the latest first: those whose time is not over, and no more than
+        the queue was last told to keep. At least one if there are any, at most *limit*."""
+
+    def find_records(
+        self, queue: QueueId, messages: Sequence[MessageId], *, now: float
+    ) -> Awaitable[Sequence[Record | None]]:
+        """Return records by id, of those that `records` would show; None for each that is none."""
+
+    def read(self, queue: QueueId, message: MessageId, *, offset: int, size: int) -> Awaitable[bytes | None]:
+        """Return a piece of the payload of a pending, processing or dead message; None if it is gone.
+
+        Fewer than *size* bytes only at its end. It costs what *size* costs, so no checksum of the whole is looked at.
+
+        Raises:
+            StoreDamaged: that piece is missing.
+        """
 
     def find(self, queue: QueueId, messages: Sequence[MessageId]) -> Awaitable[Sequence[Message | None]]:
         """Return pending, processing and dead messages by id, without payloads; None for each that is none."""
@@ -315,6 +448,7 @@ class Backend(Protocol):
         * Pending messages with ``expires_at`` <= now are removed.
         * Delayed messages with ``due`` <= now can be handed out from then on (a claim does not need this round for it).
         * Keys of messages that are gone are forgotten once their window is over.
+        * Records are dropped whose time is over, or that are more than their queue was last told to keep.
         * What dead daemons had staged is published, or dropped if partial; where the store is shared, this daemon is
           noted as alive.
         """
@@ -331,8 +465,24 @@ class Backend(Protocol):
     def save_clock(self, mark: ClockMark) -> Awaitable[None]:
         """Keep *mark* beside the messages."""
 
+    def space(self) -> Awaitable[Space]:
+        """Return what the store takes up and what it could; must cost no more than a call on a message does."""
+
+    def last_id(self) -> Awaitable[MessageId | None]:
+        """Return the highest message id that was given; None if none was."""
+
     def audit(self) -> Awaitable[Sequence[str]]:
         """Return one sentence for each disagreement within the store: counts against rows, orphans, checksums.
 
-        For tests and checks: it may read everything.
+        It may read everything, and holds nobody else up for long by that. Each sentence that is about one message names
+        it as ``message ID``.
+        """
+
+    def repair(self) -> Awaitable[Sequence[str]]:
+        """Put right what `audit` finds, and return one sentence for each thing done.
+
+        * A pending message or one in processing whose payload is missing or not what was put in is made dead, its
+          reason says so, and what there is of its payload can be read. A dead one gets the reason, and stays.
+        * Parts that belong to no message are removed; counts are made what they count.
+        * What can't be put right is named in a sentence that begins with ``not repaired``.
         """

@@ -113,6 +113,12 @@ class KeyInUse(QueueFSError):
     errno = errno.EEXIST
 
 
+class IdInUse(QueueFSError):
+    """There is something of that id already."""
+
+    errno = errno.EEXIST
+
+
 class MessageCancelled(QueueFSError):
     """The message was cancelled; its holder should stop."""
 

@@ -25,6 +25,8 @@ class State(StrEnum):
     PROCESSING = "processing"
     #: Set aside: its attempts are used up, or somebody said so. In no count of what is unacknowledged.
     DEAD = "dead"
+    #: Settled for good: the payload is gone, a record of it may be kept for a while. In no count.
+    DONE = "done"
     #: Left the queue for good; no back end keeps anything of it.
     GONE = "gone"
 
@@ -47,8 +49,10 @@ class Verb(StrEnum):
     ACK = "ack"
     NACK = "nack"
     EXTEND = "extend"
-    #: Set aside as dead: by its holder, or because a nack or the end of a lease used its last attempt up.
+    #: Set aside as dead: by somebody who says so, or because a nack or the end of a lease used its last attempt up.
     BURY = "bury"
+    #: It goes to another queue, and keeps its id, its priority and what is due.
+    MOVE = "move"
     #: A dead message gets another life.
     RETRY = "retry"
     #: A dead message is dropped.
@@ -61,6 +65,10 @@ class Verb(StrEnum):
     #: Its time to live ended while it was pending.
     LAPSE = "lapse"
     CLEAR = "clear"
+    #: A record is dropped by name.
+    PRUNE = "prune"
+    #: A record is dropped because its time is over, or later ones take its place.
+    TERMINATE = "terminate"
 
 
 TRANSITIONS: dict[State, dict[Verb, State]] = {
@@ -73,14 +81,16 @@ TRANSITIONS: dict[State, dict[Verb, State]] = {
         Verb.DEQUEUE: State.PROCESSING,
         Verb.PAUSE: State.PENDING,
         Verb.RESUME: State.PENDING,
-        Verb.CANCEL: State.GONE,
+        Verb.MOVE: State.PENDING,
+        Verb.BURY: State.DEAD,
+        Verb.CANCEL: State.DONE,
         Verb.LAPSE: State.GONE,
         Verb.CLEAR: State.GONE,
     },
     State.PROCESSING: {
         Verb.UNDO: State.PENDING,
         Verb.EXPIRE: State.PENDING,
-        Verb.ACK: State.GONE,
+        Verb.ACK: State.DONE,
         Verb.NACK: State.PENDING,
         Verb.BURY: State.DEAD,
         Verb.EXTEND: State.PROCESSING,
@@ -90,6 +100,10 @@ TRANSITIONS: dict[State, dict[Verb, State]] = {
     State.DEAD: {
         Verb.RETRY: State.PENDING,
         Verb.DROP: State.GONE,
+    },
+    State.DONE: {
+        Verb.PRUNE: State.GONE,
+        Verb.TERMINATE: State.GONE,
     },
     State.GONE: {},
 }

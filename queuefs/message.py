@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NewType
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple, NewType
 
 from queuefs.errors import BadValue
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from queuefs.lifecycle import State
 
 #: A queue's immutable number; a rename does not change it and it is never used again.
@@ -29,7 +32,7 @@ MAX_PRIORITY = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
-    """Who owns a queue: what `stat` shows and the kernel enforces."""
+    """Who owns a queue, or one file in it: what `stat` shows and the kernel enforces."""
 
     uid: int
     gid: int
@@ -49,6 +52,8 @@ class Queue:
     created_at: float
     #: What `config` keeps: text whose meaning is the service's; empty at first.
     config: bytes
+    #: Those of its control files and state directories, by name, whose owner and mode were changed by themselves.
+    files: Mapping[str, Owner] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +62,7 @@ class Message:
 
     id: MessageId
     state: State
-    #: None in a snapshot, which carries no payloads.
+    #: None where it was not asked for: in a snapshot, and where it is longer than was asked for.
     data: bytes | None
     #: Bytes in the payload.
     size: int
@@ -84,11 +89,99 @@ class Message:
     reason: str | None
     #: What else its writer asked for: text whose meaning is the service's.
     extra: bytes
+    #: When it was handed out last, seconds on the store's clock; None if it never was.
+    claimed_at: float | None = None
+
+    @property
+    def place(self) -> Place:
+        """Where it stands among the messages of its state."""
+        return Place(self.priority, self.id)
 
     @property
     def receipt(self) -> Ref:
         """What names this claim of the message and no other."""
         return Ref(id=self.id, claim=self.claims)
+
+
+class Place(NamedTuple):
+    """Where a message stands: higher priorities come first, then lower ids."""
+
+    priority: int
+    id: MessageId
+
+
+class Status(StrEnum):
+    """How a message ended that is done."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What its holder says of a message when it settles it for good."""
+
+    status: Status = Status.SUCCEEDED
+    #: Kept with the record: text whose meaning is the service's.
+    detail: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retention:
+    """Which records of messages that are done a queue keeps: the latest ones, and none for longer than that."""
+
+    records: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What is kept of a message that is done; its payload is gone."""
+
+    id: MessageId
+    status: Status
+    #: Bytes that were in the payload.
+    size: int
+    priority: int
+    #: How often it had been handed out.
+    attempt: int
+    #: Seconds on the store's clock, as the next two.
+    enqueued_at: float
+    #: When it was handed out last; None if it never was.
+    claimed_at: float | None
+    finished_at: float
+    key: str | None
+    reason: str | None
+    #: What its writer asked for beside: text whose meaning is the service's.
+    extra: bytes
+    #: What its holder said of it: likewise.
+    detail: bytes
+
+    @property
+    def ended(self) -> Ended:
+        """Where it stands among the records of its queue."""
+        return Ended(self.finished_at, self.id)
+
+
+class Ended(NamedTuple):
+    """Where a record stands: later ones come first, then higher ids."""
+
+    finished_at: float
+    id: MessageId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Space:
+    """What a store takes up, and what it could take up still."""
+
+    #: Bytes in use.
+    used: int
+    #: Bytes that are free for it.
+    free: int
+    #: Unacknowledged messages of all queues.
+    messages: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +233,8 @@ class Stats:
     #: Of the pending ones: paused, due or not.
     paused: int
     dead: int
+    #: Records that are kept of messages that are done.
+    done: int
     #: Payload bytes of pending and processing together.
     unacked_bytes: int
     #: When the oldest pending message was enqueued, seconds on the store's clock; None if none is pending.
