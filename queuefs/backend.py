@@ -413,8 +413,10 @@ class Backend(Protocol):
     def records(
         self, queue: QueueId, *, after: Ended | None, limit: int, now: float
     ) -> Awaitable[Sequence[Record]]:
-        """Return the queue's records behind *after*, the latest first: those whose time is not over, and no more than
-        the queue was last told to keep. At least one if there are any, at most *limit*."""
+        """Return the queue's records behind *after*, the latest first; at least one if there are any, at most *limit*.
+
+        They are those whose time is not over, and no more than the queue was last told to keep.
+        """
 
     def find_records(
         self, queue: QueueId, messages: Sequence[MessageId], *, now: float

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from queuefs import values
 from queuefs.errors import BadName, BadValue
-from queuefs.message import Room
+from queuefs.message import Retention, Room
 from queuefs.names import queue_name
 
 if TYPE_CHECKING:
@@ -95,6 +95,11 @@ class Config:
     def room(self) -> Room:
         """How much the queue may hold."""
         return Room(messages=self.max_messages, bytes=self.max_bytes)
+
+    @property
+    def keep(self) -> Retention:
+        """Which records the queue keeps."""
+        return Retention(records=self.retain, seconds=self.retention)
 
     def merged(self, text: bytes) -> Config:
         """Return this config with the lines of *text* applied.

@@ -31,6 +31,11 @@ class Configs:
         """Return a queue's config."""
         return self._parse((await self._tree.get(queue)).config)
 
+    def known(self, queue: QueueId) -> Config:
+        """Return a queue's config as it was at its last use, for what must not suspend."""
+        record = self._tree.known(queue)
+        return self._parse(b"" if record is None else record.config)
+
     async def merge(self, queue: QueueId, text: bytes) -> Config:
         """Apply the lines of *text*, all or none of them, and return what the config is then.
 

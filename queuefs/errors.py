@@ -50,6 +50,12 @@ class QueueBusy(QueueFSError):
     errno = errno.EBUSY
 
 
+class QueuePaused(QueueFSError):
+    """The queue is paused: nothing is handed out."""
+
+    errno = errno.EBUSY
+
+
 class BadName(QueueFSError):
     """That name can't be a queue's."""
 
@@ -93,6 +99,18 @@ class BadValue(QueueFSError, ValueError):
     """That value can't be used here."""
 
     errno = errno.EINVAL
+
+
+class MessageBusy(QueueFSError):
+    """The message is paused, or somebody holds it."""
+
+    errno = errno.EBUSY
+
+
+class MessageGone(QueueFSError):
+    """The message has left the queue since the file was opened."""
+
+    errno = errno.ESTALE
 
 
 class MessageTooBig(QueueFSError):

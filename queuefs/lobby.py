@@ -22,6 +22,7 @@ DRAINS = frozenset(
         Verb.NACK,
         Verb.ACK,
         Verb.BURY,
+        Verb.MOVE,
         Verb.CANCEL,
         Verb.LAPSE,
         Verb.CLEAR,

@@ -46,6 +46,7 @@ def stats_line(stats: Stats, clock: Clock) -> bytes:
             "delayed": stats.delayed,
             "paused": stats.paused,
             "dead": stats.dead,
+            "done": stats.done,
             "unacked_bytes": stats.unacked_bytes,
             "oldest_pending_seconds": oldest,
             "totals": {

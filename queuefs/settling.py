@@ -7,15 +7,24 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from queuefs import retry
 from queuefs.backend import Settled
-from queuefs.errors import MessageCancelled, MessageNotFound, QueueFSError, StaleReceipt
+from queuefs.errors import (
+    MessageBusy,
+    MessageCancelled,
+    MessageNotFound,
+    MessageTooBig,
+    QueueFSError,
+    QueuePaused,
+    StaleReceipt,
+)
 from queuefs.lifecycle import Verb
+from queuefs.message import Ref
 from queuefs.options import ExtendOptions, NackOptions
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from queuefs.config import Config
-    from queuefs.message import MessageId, QueueId, Ref, Verdict
+    from queuefs.message import MessageId, QueueId, Verdict
     from queuefs.options import Options
     from queuefs.parts import Parts
 
@@ -25,6 +34,18 @@ RETURNS = frozenset({Verb.NACK, Verb.UNDO})
 
 #: Such a message may have outlived its time while it was held; so soon that is looked at, once for many, seconds.
 LAPSED_SECONDS = 0.05
+
+#: Why a pending message is dead.
+MOVED_THERE = "moved to dead/"
+
+#: What can be done to all at once that are dead, or that are done.
+OF_ALL = frozenset({Verb.DROP, Verb.PRUNE})
+
+#: What leaves a record.
+ENDS = frozenset({Verb.ACK, Verb.CANCEL})
+
+#: A record may be one too many; so soon that is looked at, once for many, seconds.
+SURPLUS_SECONDS = 0.5
 
 
 class _Settlement(NamedTuple):
@@ -59,9 +80,13 @@ class Settling:
         return [settled_error(ref, one) for ref, one in zip(refs, settled, strict=True)]
 
     async def _settlement(self, verb: Verb, queue: QueueId, refs: Sequence[Ref], options: Options) -> _Settlement:
-        if verb is Verb.ACK:
-            return _Settlement(refs, [verb] * len(refs), lambda: self._backend.ack(queue, refs))
         config = await self._configs.get(queue)
+        if verb is Verb.ACK:
+            return _Settlement(
+                refs,
+                [verb] * len(refs),
+                lambda: self._backend.ack(queue, refs, now=self._clock.now(), keep=config.keep),
+            )
         if isinstance(options, ExtendOptions):
             lease = config.lease if options.lease is None else options.lease
             self._upkeep.due_in(lease)
@@ -76,7 +101,7 @@ class Settling:
         return _Settlement(
             refs,
             [Verb.BURY if verdict.dead else Verb.NACK for verdict in verdicts],
-            lambda: self._backend.nack(queue, verdicts, now=self._clock.now()),
+            lambda: self._backend.nack(queue, verdicts, now=self._clock.now(), keep=config.keep),
         )
 
     async def _verdicts(
@@ -127,19 +152,31 @@ class Settling:
                 self._events.tell(queue, verb, [ref.id])
                 if verb in RETURNS:
                     self._upkeep.due_in(LAPSED_SECONDS)
+                elif verb in ENDS:
+                    self._upkeep.due_in(SURPLUS_SECONDS)
 
     async def undo(self, queue: QueueId, receipts: Sequence[Ref]) -> None:
         """Take claims back; never suspends. A repetition finds the claims over and changes nothing."""
-        undo = _Settlement(receipts, [Verb.UNDO] * len(receipts), lambda: self._backend.undo(queue, receipts))
+        keep = self._configs.known(queue).keep
+        undo = _Settlement(
+            receipts,
+            [Verb.UNDO] * len(receipts),
+            lambda: self._backend.undo(queue, receipts, now=self._clock.now(), keep=keep),
+        )
         await self._handover.until_done(queue, undo.call, self._teller(queue, undo))
 
     async def ack_read(self, queue: QueueId, receipts: Sequence[Ref]) -> None:
         """Settle claims whose reader asked for it by reading to the end; never suspends."""
-        ack = _Settlement(receipts, [Verb.ACK] * len(receipts), lambda: self._backend.ack(queue, receipts))
+        keep = self._configs.known(queue).keep
+        ack = _Settlement(
+            receipts,
+            [Verb.ACK] * len(receipts),
+            lambda: self._backend.ack(queue, receipts, now=self._clock.now(), keep=keep),
+        )
         await self._handover.until_done(queue, ack.call, self._teller(queue, ack))
 
     async def by_name(self, verb: Verb, queue: QueueId, ref: Ref | None) -> None:
-        """Pause, resume, cancel, retry or drop a message; None is all dead ones.
+        """Pause, resume, cancel, bury, retry, drop or prune a message; None is all, of the dead ones or the records.
 
         Raises:
             QueueFSError: it is not there, or not in the state that the verb needs.
@@ -157,17 +194,62 @@ class Settling:
             self._refuse(ref, (await self._backend.check(queue, [ref]))[0])
         self._refuse(ref, (await self._by_name(verb, queue, [ref.id]))[0])
         self._events.tell(queue, verb, [ref.id])
+        if verb in ENDS:
+            self._upkeep.due_in(SURPLUS_SECONDS)
 
-    def _by_name(
-        self, verb: Verb, queue: QueueId, messages: Sequence[MessageId] | None
-    ) -> Awaitable[Sequence[Settled]]:
+    async def _by_name(self, verb: Verb, queue: QueueId, messages: Sequence[MessageId] | None) -> Sequence[Settled]:
         backend = self._backend
         if verb is Verb.RETRY:
-            return backend.retry(queue, messages, now=self._clock.now())
-        if verb is Verb.DROP:
-            return backend.drop(queue, messages)
-        calls = {Verb.PAUSE: backend.pause, Verb.RESUME: backend.resume, Verb.CANCEL: backend.cancel}
-        return calls[verb](queue, messages or [])
+            return await backend.retry(queue, messages, now=self._clock.now())
+        if verb in OF_ALL:
+            return await (backend.drop if verb is Verb.DROP else backend.prune)(queue, messages)
+        assert messages is not None  # the others are for one message
+        if verb is Verb.CANCEL:
+            keep = (await self._configs.get(queue)).keep
+            return await backend.cancel(queue, messages, now=self._clock.now(), keep=keep)
+        if verb is Verb.BURY:
+            return await backend.bury(queue, messages, reason=MOVED_THERE)
+        calls = {Verb.PAUSE: backend.pause, Verb.RESUME: backend.resume}
+        return await calls[verb](queue, messages)
+
+    async def take(self, queue: QueueId, message: MessageId) -> None:
+        """Claim this message, for as long as the queue's leases are.
+
+        Raises:
+            MessageNotFound: it is not pending.
+            QueuePaused: the queue is.
+            MessageBusy: it is paused, or somebody holds it.
+        """
+        await self._handover.barrier(queue)
+        config = await self._configs.get(queue)
+        if config.paused:
+            raise QueuePaused
+        settled = (await self._backend.take(queue, [message], lease=config.lease, now=self._clock.now()))[0]
+        if settled is Settled.STALE:
+            raise MessageBusy
+        self._refuse(Ref(message), settled)
+        self._upkeep.due_in(config.lease)
+        self._events.tell(queue, Verb.DEQUEUE, [message])
+
+    async def move(self, queue: QueueId, message: MessageId, target: QueueId) -> None:
+        """Let a pending message be one of *target*.
+
+        Raises:
+            MessageNotFound: it is not pending.
+            QueueFull: there is no room for it.
+            MessageTooBig: it is longer than *target* takes.
+            KeyInUse: *target* has an unacknowledged message of its key.
+        """
+        await self._handover.barrier(queue)
+        await self._handover.barrier(target)
+        config = await self._configs.get(target)
+        found = (await self._backend.find(queue, [message]))[0]
+        if found is not None and found.size > config.max_message_bytes:
+            raise MessageTooBig(f"{found.size} bytes; the limit is {config.max_message_bytes}")
+        settled = await self._backend.move(queue, message, target=target, room=config.room)
+        self._refuse(Ref(message), settled)
+        self._events.tell(queue, Verb.MOVE, [message])
+        self._events.tell(target, Verb.PUBLISH, [message])
 
     @staticmethod
     def _refuse(ref: Ref, settled: Settled) -> None:

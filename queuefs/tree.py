@@ -49,6 +49,11 @@ class Tree:
         self._records.pop(queue, None)
         return self._keep(await self._backend.get_queue(queue))
 
+    def known(self, queue: QueueId) -> Queue | None:
+        """Return the record of *queue* as it was at its last use, out of date or not; None if there was none."""
+        known = self._records.get(queue)
+        return None if known is None else known[0]
+
     async def find(self, parent: QueueId, name: str) -> Queue:
         """Return the child *name* of *parent*.
 

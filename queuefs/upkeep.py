@@ -98,7 +98,7 @@ class Upkeep:
             try:
                 config = await self._configs.get(queue)
                 verdicts = [retry.overdue(config, found) for found in lost]
-                settled = await self._backend.expire(queue, verdicts, now=self._clock.now())
+                settled = await self._backend.expire(queue, verdicts, now=self._clock.now(), keep=config.keep)
             except QueueNotFound:  # removed meanwhile, with all it held
                 continue
             for found, verdict, one in zip(lost, verdicts, settled, strict=True):
@@ -115,5 +115,7 @@ class Upkeep:
         for queue, message in tick.adopted:
             log.info("published for a dead daemon", queue=queue, id=message)
             self._events.tell(queue, Verb.PUBLISH, [message])
+        for queue, message in tick.terminated:
+            self._events.tell(queue, Verb.TERMINATE, [message])
         for queue in tick.ripe:
             self._events.ripe(queue)

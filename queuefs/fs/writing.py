@@ -207,6 +207,7 @@ class CtlLines:
             b"cancel": (Verb.CANCEL, False),
             b"retry": (Verb.RETRY, True),
             b"drop": (Verb.DROP, True),
+            b"prune": (Verb.PRUNE, True),
         }
     )
     _QUEUE = MappingProxyType({b"pause": b"paused = true", b"resume": b"paused = false"})
