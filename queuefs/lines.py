@@ -11,9 +11,10 @@ from queuefs.errors import QueueFSError, QueueFull
 from queuefs.stage import NOTHING_TAKEN, STORED_AT_WRITE, Stage
 
 if TYPE_CHECKING:
+    from queuefs.growing import WithRoom
     from queuefs.message import MessageId, QueueId
     from queuefs.parts import Parts
-    from queuefs.stage import Terms, WithRoom
+    from queuefs.stage import Terms
 
 
 #: A line with its newline, or the last one without.

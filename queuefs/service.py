@@ -23,6 +23,7 @@ from queuefs.listing import Listing
 from queuefs.message import Draft
 from queuefs.render import extra_of, message_line
 from queuefs.stage import Stage, Terms
+from queuefs.writers import Writers
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -55,6 +56,7 @@ class Service:
         self.instant = parts.backend.traits.instant
         #: Told when a queue's config has changed.
         self.when_configured: Callable[[QueueId], None] = lambda _queue: None
+        self._writers = Writers()
         self._stopping = False
 
     def stop(self) -> None:
@@ -108,6 +110,8 @@ class Service:
             size=options.size,
             window=config.dedup_window,
             strict=options.strict,
+            waits=blocks and may_wait,
+            writers=self._writers,
         )
 
         async def with_room(store: Callable[[], Awaitable[None]]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,14 +9,19 @@ from typing import TYPE_CHECKING
 import trio
 
 from queuefs.errors import BadValue, Interrupted, KeyInUse, MessageTooBig, QueueFSError, WouldBlock
+from queuefs.growing import Growing
 from queuefs.lifecycle import Verb
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from queuefs.growing import WithRoom
     from queuefs.message import Draft, MessageId, QueueId, Room
     from queuefs.parts import Parts
+    from queuefs.writers import Writers
 
 #: Up to this size every write is stored before it is confirmed, bytes. A shell's `echo` ignores the result of close, so
-#: what it writes must be safe before; storing each piece of a big message at once would cost a commit per piece.
+#: what it writes must be safe before; to store each write of a big message so would cost a commit for each.
 STORED_AT_WRITE = 64 * 1024
 
 
@@ -35,13 +39,14 @@ class Terms:
     window: float
     #: A repetition is refused at its first write.
     strict: bool
+    #: Its writer may be made to wait for room.
+    waits: bool
+    #: Who else writes big messages.
+    writers: Writers
 
 
 #: Nothing was taken of a write that fails so, and programs make it again: Python by itself, at EINTR.
 NOTHING_TAKEN = (Interrupted, WouldBlock)
-
-#: Makes a call that may find the queue full; where its writer may wait for room, makes it again when there is some.
-WithRoom = Callable[[Callable[[], Awaitable[None]]], Awaitable[None]]
 
 
 class Stage:
@@ -51,45 +56,29 @@ class Stage:
     message is no message. Only a wait for room that was given up spoils nothing: that write can be made again.
     """
 
-    __slots__ = (
-        "_error",
-        "_first",
-        "_lock",
-        "_partial",
-        "_parts",
-        "_queue",
-        "_size",
-        "_stored",
-        "_tail",
-        "_terms",
-        "_with_room",
-        "id",
-        "writes",
-    )
+    __slots__ = ("_error", "_first", "_growing", "_lock", "_parts", "_queue", "_size", "_terms", "writes")
 
     def __init__(self, parts: Parts, queue: QueueId, terms: Terms, with_room: WithRoom) -> None:
         """Begin a message for *queue*; nothing is stored before the first write."""
         self._parts = parts
-        self._with_room = with_room
         self._queue = queue
         self._terms = terms
-        #: Given by the first stored write.
-        self.id: MessageId | None = None
+        self._growing = Growing(parts, queue, terms.draft, with_room, terms.writers)
         #: The message of the same key that was there first.
         self._first: MessageId | None = None
         #: How many writes have been confirmed.
         self.writes = 0
         self._size = 0
-        self._stored = 0
-        self._tail: list[bytes] = []
-        self._partial = False
         self._error: QueueFSError | None = None
         # A process that shares the file may close its copy (FLUSH) while another writes. Where answers are instant
-        # nothing can come in between.
-        self._lock = nullcontext() if parts.backend.traits.instant else trio.Lock()
+        # and nobody waits, nothing can come in between.
+        self._lock = nullcontext() if parts.backend.traits.instant and not terms.waits else trio.Lock()
 
     async def write(self, data: bytes) -> int:
-        """Add *data* and return its length; when this returns, all of the message's first 64 KiB are stored.
+        """Add *data* and return its length; when this returns, a message of up to 64 KiB is stored.
+
+        A longer one is stored in pieces. One is under way while the next is collected, and the write that fills the
+        next waits for it, and fails if it did.
 
         Raises:
             MessageTooBig: the message would be over the limit.
@@ -117,36 +106,18 @@ class Stage:
             raise MessageTooBig(f"{size} bytes or more; size={self._terms.size} was asked for")
         if self._terms.room.bytes and size > self._terms.room.bytes:  # to wait for room would be in vain
             raise MessageTooBig(f"{size} bytes or more; the whole queue may hold {self._terms.room.bytes}")
+        if self._growing.id is None:
+            await self._look_for_key()
         if size <= STORED_AT_WRITE:
-            await self._store(data, partial=False)
+            await self._growing.store(data, partial=False)
         else:
-            if not self._partial:
-                await self._store(b"", partial=True)
-            self._tail.append(data)
+            await self._growing.collect(data)
         self._size = size
         self.writes += 1
 
-    async def _store(self, data: bytes, *, partial: bool) -> None:
-        if self.id is None:
-            await self._look_for_key()
-        await self._with_room(lambda: self._try_to_store(data, partial=partial))
-        self._stored += len(data)
-        self._partial = partial
-
-    async def _try_to_store(self, data: bytes, *, partial: bool) -> None:
-        backend = self._parts.backend
-        # As it is now: who waits for room must not miss that there is more of it.
-        room = (await self._parts.configs.get(self._queue)).room
-        if self.id is None:
-            self.id = await backend.stage(
-                self._queue, data, draft=self._terms.draft, room=room, partial=partial, now=self._parts.clock.now()
-            )
-        else:
-            await backend.append(self._queue, self.id, data, offset=self._stored, partial=partial, room=room)
-
     def store_whole(self, data: bytes) -> Awaitable[MessageId]:
         """Make the call that stores all of a message, for who makes many at once; `stored` takes its answer."""
-        self._size = self._stored = len(data)
+        self._size = len(data)
         return self._parts.backend.stage(
             self._queue,
             data,
@@ -158,7 +129,7 @@ class Stage:
 
     def stored(self, message: MessageId) -> None:
         """Take the answer of `store_whole`."""
-        self.id = message
+        self._growing.id = message
         self.writes = 1
 
     async def _look_for_key(self) -> None:
@@ -180,17 +151,15 @@ class Stage:
         async with self._lock:
             if self._error is not None:
                 raise self._error
-            if self._tail:
-                data = b"".join(self._tail)
-                self._tail.clear()
+            if self._growing.partial:
                 try:
-                    await self._store(data, partial=False)
+                    await self._growing.store_rest()
                 except QueueFSError as error:
                     self._error = error
                     raise
             if not self._has_its_size:
                 raise BadValue(f"{self._size} bytes; size={self._terms.size} was asked for")
-            if self._terms.strict and self.id is not None:  # one may have come since the first write
+            if self._terms.strict and self.is_begun:  # one may have come since the first write
                 try:
                     await self._look_for_key()
                 except KeyInUse as error:
@@ -204,12 +173,12 @@ class Stage:
     @property
     def is_begun(self) -> bool:
         """Whether anything has been stored."""
-        return self.id is not None
+        return self._growing.id is not None
 
     @property
     def told_id(self) -> MessageId | None:
         """The id that reading back gives: of the message that was there first, if it is a repetition."""
-        return self._first or self.id
+        return self._first or self._growing.id
 
     @property
     def _has_its_size(self) -> bool:
@@ -217,25 +186,31 @@ class Stage:
 
     async def close(self) -> None:
         """Publish the message if it is whole, else drop it; never suspends (see `queuefs.handover`)."""
-        parts, queue, message = self._parts, self._queue, self.id
+        parts, queue, growing = self._parts, self._queue, self._growing
+        message = growing.id
         if message is None:
             return
-        if self._error is None and not self._tail and self._has_its_size:
-            await parts.handover.until_done(queue, self._publish, self._published)
-        else:
+        growing.end()
+        if self._error is None and not growing.partial and self._has_its_size:
+            window = self._terms.window
             await parts.handover.until_done(
                 queue,
-                lambda: parts.backend.discard(queue, message),
-                lambda _done: parts.events.tell(queue, Verb.DISCARD, [message]),
+                lambda: parts.backend.publish(queue, message, now=parts.clock.now(), window=window),
+                self._published,
             )
-
-    def _publish(self) -> Awaitable[MessageId]:
-        assert self.id is not None  # who publishes has written
-        return self._parts.backend.publish(self._queue, self.id, now=self._parts.clock.now(), window=self._terms.window)
+            return
+        ticket = growing.ticket
+        if ticket is not None:
+            await parts.handover.once(queue, lambda: ticket, lambda _stored: None)
+        await parts.handover.until_done(
+            queue,
+            lambda: parts.backend.discard(queue, message),
+            lambda _done: parts.events.tell(queue, Verb.DISCARD, [message]),
+        )
 
     def _published(self, as_what: MessageId) -> None:
-        verb = Verb.PUBLISH if as_what == self.id else Verb.REPEAT
-        self._parts.events.tell(self._queue, verb, [self.id])
+        verb = Verb.PUBLISH if as_what == self._growing.id else Verb.REPEAT
+        self._parts.events.tell(self._queue, verb, [self._growing.id])
         for seconds in (self._terms.draft.delay, self._terms.draft.ttl):
             if seconds:
                 self._parts.upkeep.due_in(seconds)

@@ -1,0 +1,272 @@
+"""Messages that are longer than the daemon holds: they are written and read in pieces, and small ones pass them by."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.mount import mounted
+from tests.support.programs import sh
+from tests.support.queue import put, status, take, take_all
+from tests.support.waiting import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.support.mount import Mount
+
+MIB = 1 << 20
+
+#: What the daemon may grow by while a message of `HUGE` bytes passes.
+BOUND = 32 * MIB
+HUGE = 256 * MIB
+
+#: Some bytes that are no UTF-8, and differ from piece to piece.
+BIG = random.Random(2).randbytes(5 * MIB + 12345)
+
+
+@contextmanager
+def growth(pid: int) -> Iterator[list[int]]:
+    """Add to the list that is yielded by how many bytes a process grew at most during the block."""
+    found: list[int] = []
+    before = int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+    Path(f"/proc/{pid}/clear_refs").write_text("5")  # the peak is what it is now (proc(5))
+    yield found
+    found.append(peak(pid) - before)
+
+
+def peak(pid: int) -> int:
+    """Return the most bytes that a process had in memory since this was last reset."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
+
+
+@pytest.fixture(scope="session")
+def huge(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of `HUGE` bytes that is no UTF-8."""
+    path = tmp_path_factory.mktemp("huge") / "file"
+    piece = random.Random(3).randbytes(MIB)
+    with path.open("wb") as file:
+        for number in range(HUGE // MIB):
+            file.write(b"%8d" % number + piece[8:])
+    return path
+
+
+@pytest.fixture
+def roomy(backend_url: str) -> Iterator[Mount]:
+    """A mount whose daemon keeps its messages elsewhere, and takes huge ones."""
+    if backend_url.startswith("memory"):
+        pytest.skip("it holds them")
+    with mounted(backend_url, options=[f"max_message_bytes={2 * HUGE}"]) as mount:
+        (mount.path / "jobs").mkdir()
+        yield mount
+
+
+def test_what_is_written_is_not_held(roomy: Mount, huge: Path) -> None:
+    put(roomy.path / "jobs", b"x" * MIB)  # what is needed once is there
+    with growth(roomy.pid) as grown:
+        done = sh(f"cat {huge} > jobs/enqueue", roomy.path)
+
+    assert (0, "") == (done.returncode, done.stderr)
+    assert (2, 0) == status(roomy.path / "jobs")
+    assert grown[0] < BOUND
+
+
+# Writing --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [MIB - 1, MIB, MIB + 1, 2 * MIB, 2 * MIB + 1])
+@pytest.mark.parametrize("step", [MIB, 65537])
+def test_sizes_about_the_ends_of_pieces(jobs: Path, size: int, step: int) -> None:
+    with (jobs / "enqueue").open("wb", buffering=0) as file:
+        for start in range(0, size, step):
+            file.write(BIG[start : min(start + step, size)])
+
+    assert [BIG[:size]] == take_all(jobs)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "(cat big; cat big) > jobs/enqueue",
+        "exec 3>jobs/enqueue; cat big >&3; (cat big >&3); exec 3>&-",
+        "cat big big > jobs/enqueue",
+        "cat big big | dd of=jobs/enqueue bs=3M iflag=fullblock status=none",
+        "cat big big | dd of=jobs/enqueue bs=5555 status=none",
+        f"cat big big > jobs/enqueue,size={2 * len(BIG)}",
+    ],
+)
+def test_a_big_message_that_is_flushed_in_between_is_one(place: Path, jobs: Path, script: str, tmp_path: Path) -> None:
+    (tmp_path / "big").write_bytes(BIG)
+
+    done = sh(script.replace(" big", f" {tmp_path}/big"), place)
+
+    assert (0, "") == (done.returncode, done.stderr)
+    assert [BIG + BIG] == take_all(jobs)
+
+
+def test_small_messages_pass_many_big_ones_by(jobs: Path) -> None:
+    """Eight writers at once, and none of their messages is mixed with another."""
+    payloads = [random.Random(seed).randbytes(3 * MIB + seed) for seed in range(8)]
+    half_way = threading.Barrier(9)
+
+    def write(payload: bytes) -> None:
+        with (jobs / "enqueue").open("wb", buffering=0) as file:
+            for start in range(0, len(payload), 100_000):
+                if start == 2_000_000:
+                    half_way.wait(30)
+                    half_way.wait(30)
+                file.write(payload[start : start + 100_000])
+
+    with ThreadPoolExecutor(8) as pool:
+        writers = [pool.submit(write, payload) for payload in payloads]
+        half_way.wait(30)
+        put(jobs, b"small")
+        assert b"small" == take(jobs)
+        half_way.wait(30)
+        for writer in writers:
+            writer.result()
+
+    assert sorted(payloads) == sorted(take_all(jobs))
+
+
+def test_a_part_of_a_big_message_is_dropped_when_the_daemon_dies(tmp_path: Path) -> None:
+    with mounted(f"sqlite://{tmp_path}/queue.db") as mount:
+        queue = mount.path / "jobs"
+        queue.mkdir()
+        part = os.open(queue / "enqueue", os.O_WRONLY)
+        grown = os.open(queue / "enqueue", os.O_WRONLY)
+        flushed = os.open(queue / "enqueue", os.O_WRONLY)
+        for file in (part, grown, flushed):
+            assert len(BIG) == os.write(file, BIG)
+        os.close(os.dup(grown))
+        os.close(os.dup(flushed))
+        assert 2 * MIB == os.write(grown, BIG[: 2 * MIB])
+        mount.kill()
+        for file in (part, grown, flushed):
+            with suppress(OSError):
+                os.close(file)
+        mount.remount()
+
+        assert [BIG] == take_all(queue)
+        queue.rmdir()
+
+
+@pytest.mark.parametrize(
+    ("options", "size", "error"),
+    [(f",size={3 * MIB}", 3 * MIB - 1, errno.EINVAL), (f",size={3 * MIB}", 3 * MIB + 1, errno.EFBIG)],
+)
+def test_a_big_message_of_another_size_leaves_nothing(jobs: Path, options: str, size: int, error: int) -> None:
+    assert error == error_of_all(jobs / f"enqueue{options}", BIG[:size])
+    assert (0, 0) == status(jobs)
+    jobs.rmdir()
+
+
+# A full queue ---------------------------------------------------------------------------------------------------------
+
+
+def configure(queue: Path, **settings: object) -> None:
+    """Set keys of the config."""
+    (queue / "config").write_text("".join(f"{key} = {value}\n" for key, value in settings.items()))
+
+
+def error_of_all(file: Path, text: bytes) -> int:
+    """Return the errno of writing all of *text*, or of closing; 0 if all succeeds."""
+    fd = os.open(file, os.O_WRONLY)
+    try:
+        try:
+            for start in range(0, len(text), 100_000):
+                os.write(fd, text[start : start + 100_000])
+        finally:
+            os.close(fd)
+    except OSError as error:
+        return error.errno or -1
+    return 0
+
+
+def test_a_big_message_without_room_is_refused_and_gives_back_what_it_had(jobs: Path) -> None:
+    configure(jobs, max_bytes=4 * MIB)
+    put(jobs, BIG[: 2 * MIB])
+
+    assert errno.ENOSPC == error_of_all(jobs / "enqueue", BIG[: 3 * MIB])
+    assert 0 == error_of_all(jobs / "enqueue", BIG[: 2 * MIB])
+    assert [BIG[: 2 * MIB]] * 2 == take_all(jobs)
+
+
+def test_the_writer_of_a_big_message_waits_for_room_half_way(jobs: Path) -> None:
+    configure(jobs, max_bytes=4 * MIB, on_full="block")
+    put(jobs, BIG[: 2 * MIB])
+    with ThreadPoolExecutor(1) as pool:
+        writer = pool.submit(error_of_all, jobs / "enqueue", BIG[: 4 * MIB])
+        with pytest.raises(TimeoutError):
+            writer.result(0.3)
+        assert BIG[: 2 * MIB] == take(jobs)
+        assert 0 == writer.result(30)
+
+    assert [BIG[: 4 * MIB]] == take_all(jobs)
+
+
+def test_a_writer_of_a_big_message_that_must_not_wait_can_go_on_later(jobs: Path) -> None:
+    configure(jobs, max_bytes=4 * MIB, on_full="block")
+    put(jobs, BIG[: 2 * MIB])
+    fd = os.open(jobs / "enqueue", os.O_WRONLY | os.O_NONBLOCK)
+    written = 0
+    with suppress(BlockingIOError):
+        while written < 4 * MIB:
+            written += os.write(fd, BIG[written : written + 100_000])
+    assert 2 * MIB < written < 4 * MIB
+    with pytest.raises(BlockingIOError):
+        os.write(fd, BIG[written : written + 100_000])
+    assert BIG[: 2 * MIB] == take(jobs)
+    while written < 4 * MIB:
+        written += os.write(fd, BIG[written : min(written + 100_000, 4 * MIB)])
+    os.close(fd)
+
+    assert [BIG[: 4 * MIB]] == take_all(jobs)
+
+
+def test_two_big_messages_that_hold_up_each_other_do_not_do_so_for_ever(jobs: Path) -> None:
+    """Each has a part of the room, and no reader could make any: one of them has to give way."""
+    configure(jobs, max_bytes=4 * MIB, on_full="block")
+    half_way = threading.Barrier(2)
+
+    def write(fill: bytes) -> int:
+        try:
+            with (jobs / "enqueue").open("wb", buffering=0) as file:
+                for number in range(35):
+                    if number == 18:
+                        half_way.wait(30)
+                    file.write(fill * 100_000)
+        except OSError as error:
+            return error.errno or -1
+        return 0
+
+    with ThreadPoolExecutor(2) as pool:
+        writers = {fill: pool.submit(write, fill) for fill in (b"a", b"b")}
+        errors = {fill: writer.result(60) for fill, writer in writers.items()}
+
+    assert {0, errno.ENOSPC} == set(errors.values())
+    assert [fill * 3_500_000 for fill, error in errors.items() if error == 0] == take_all(jobs)
+
+
+def test_a_writer_that_is_killed_while_it_waits_half_way_gives_back_what_it_had(jobs: Path) -> None:
+    configure(jobs, max_bytes=4 * MIB, on_full="block")
+    put(jobs, BIG[: 2 * MIB])
+    script = "import os, sys; f = os.open(sys.argv[1], os.O_WRONLY)\nwhile True: os.write(f, bytes(10000))"
+    with subprocess.Popen([sys.executable, "-c", script, jobs / "enqueue"]) as writer:
+        eventually(lambda: Path(f"/proc/{writer.pid}/wchan").read_bytes() == b"request_wait_answer")
+        writer.send_signal(signal.SIGKILL)
+
+    eventually(lambda: error_of_all(jobs / "enqueue", BIG[: 2 * MIB]) == 0)
+    assert [BIG[: 2 * MIB]] * 2 == take_all(jobs)
