@@ -47,7 +47,7 @@ async def run(url: str, mountpoint: str, options: MountOptions, *, when_ready: C
         backend = await stack.enter_async_context(open_backend(url))
         stack.enter_context(serving)
         mount = await stack.enter_async_context(trio.open_nursery())
-        await mount.start(serve, backend, mountpoint, options, stop)
+        await mount.start(serve, backend, url, mountpoint, options, stop)
 
         answering.set()
         log.info("mounted", mountpoint=mountpoint, backend=redacted(url))

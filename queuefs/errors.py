@@ -80,6 +80,12 @@ class NotPermitted(QueueFSError):
     errno = errno.EPERM
 
 
+class AccessDenied(QueueFSError):
+    """The file's mode does not let this user open it so."""
+
+    errno = errno.EACCES
+
+
 # Messages ----------------------------------------------------------------------------------------------------------
 
 

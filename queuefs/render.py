@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from queuefs.clock import Clock
-    from queuefs.message import Counts, Message, Stats
+    from queuefs.message import Counts, Message, Record, Stats
     from queuefs.options import EnqueueOptions
 
 _encode = msgspec.json.Encoder().encode
@@ -71,6 +71,60 @@ def listed_message(message: Message, clock: Clock) -> bytes:
     return _encode(_fields(message, clock) | {"state": message.state})
 
 
+def record_text(record: Record, clock: Clock) -> bytes:
+    """Return what `done/ID` shows: one JSON line; what is not known of the message is not in it."""
+    fields: dict[str, object] = {
+        "id": str(record.id),
+        "status": record.status,
+        "attempt": record.attempt,
+        "priority": record.priority,
+        "size": record.size,
+        "enqueued_at": _wall(record.enqueued_at, clock),
+    }
+    if record.claimed_at is not None:
+        fields["claimed_at"] = _wall(record.claimed_at, clock)
+    fields["finished_at"] = _wall(record.finished_at, clock)
+    if record.claimed_at is not None:
+        fields["queued_for"] = round(max(0.0, record.claimed_at - record.enqueued_at), 6)
+        fields["ran_for"] = round(max(0.0, record.finished_at - record.claimed_at), 6)
+    if record.key is not None:
+        fields["key"] = record.key
+    if record.reason is not None:
+        fields["reason"] = record.reason
+    for text in (record.extra, record.detail):
+        fields.update(msgspec.json.decode(text) if text else {})
+    return _line(fields)
+
+
+def message_facts(message: Message, clock: Clock) -> dict[str, str]:
+    """Return what is to be known of a message beside its payload, each as text: the xattrs of its file."""
+    facts = {
+        "id": str(message.id),
+        "state": str(message.state),
+        "attempt": str(message.attempt),
+        "priority": str(message.priority),
+        "enqueued_at": str(_wall(message.enqueued_at, clock)),
+    }
+    if message.state is State.PROCESSING:
+        facts["receipt"] = str(message.receipt)
+    for name, at in (
+        ("claimed_at", message.claimed_at),
+        ("lease_until", message.lease_until),
+    ):
+        if at is not None:
+            facts[name] = str(_wall(at, clock))
+    facts.update((name, _fact(value)) for name, value in _what_few_have(message, clock))
+    return facts
+
+
+def _fact(value: object) -> str:
+    return value if isinstance(value, str) else _encode(value).decode()
+
+
+def _wall(at: float, clock: Clock) -> float:
+    return round(clock.to_wall(at), 6)
+
+
 def extra_of(options: EnqueueOptions) -> bytes:
     """Return what of a writer's wishes is kept with the message and shown with it, as JSON; empty if there is none."""
     return b"" if options.timeout is None else _encode({"timeout": options.timeout})
@@ -93,18 +147,18 @@ def _fields(message: Message, clock: Clock) -> dict[str, object]:
         fields["receipt"] = str(message.receipt)
     fields["attempt"] = message.attempt
     fields["priority"] = message.priority
-    fields["enqueued_at"] = round(clock.to_wall(message.enqueued_at), 6)
+    fields["enqueued_at"] = _wall(message.enqueued_at, clock)
     if message.lease_until is not None:
-        fields["lease_until"] = round(clock.to_wall(message.lease_until), 6)
+        fields["lease_until"] = _wall(message.lease_until, clock)
     fields.update(_what_few_have(message, clock))
     return fields
 
 
 def _what_few_have(message: Message, clock: Clock) -> Iterator[tuple[str, object]]:
     if message.due is not None:
-        yield "due", round(clock.to_wall(message.due), 6)
+        yield "due", _wall(message.due, clock)
     if message.expires_at is not None:
-        yield "expires_at", round(clock.to_wall(message.expires_at), 6)
+        yield "expires_at", _wall(message.expires_at, clock)
     if message.paused:
         yield "paused", True
     if message.cancelled:

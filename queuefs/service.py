@@ -28,6 +28,7 @@ from queuefs.writers import Writers
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
 
+    from queuefs.about import About
     from queuefs.message import Counts, Message, QueueId, Ref, Stats
     from queuefs.options import DequeueOptions, EnqueueOptions
     from queuefs.parts import Parts
@@ -40,8 +41,8 @@ log = structlog.get_logger(__name__)
 class Service:
     """The queues of one store."""
 
-    def __init__(self, parts: Parts, settling: Settling) -> None:
-        """Serve a store by its *parts*; *settling* ends claims."""
+    def __init__(self, parts: Parts, settling: Settling, about: About) -> None:
+        """Serve a store by its *parts*; *settling* ends claims, and *about* tells of the mount."""
         self._parts = parts
         self._backend = parts.backend
         self._configs = parts.configs
@@ -52,6 +53,7 @@ class Service:
         self.events = parts.events
         self.waiting = parts.waiting
         self.settling = settling
+        self.about = about
         #: Whether an answer never has to be waited for.
         self.instant = parts.backend.traits.instant
         #: Told when a queue's config has changed.

@@ -92,6 +92,11 @@ class Tree:
         self._records.pop(queue, None)
         return await self.get(queue)
 
+    async def set_file_owner(self, queue: QueueId, file: str, owner: Owner) -> None:
+        """Change who owns one control file or state directory of a queue."""
+        await self._backend.set_file_owner(queue, file, owner)
+        self._records.pop(queue, None)
+
     def forget(self, queue: QueueId | None) -> None:
         """Let the next use of a record, or of any, ask the back end: it has been changed."""
         if queue is None:

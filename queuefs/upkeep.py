@@ -45,7 +45,8 @@ class Upkeep:
         self._events = events
         self._wake_at = math.inf
         self._sooner = trio.Event()
-        self._failing = False
+        #: Why the back end fails, at the last look; None if it does not.
+        self.failure: str | None = None
 
     def due_in(self, seconds: float) -> None:
         """Take note that something is due in *seconds*, so that it is not slept over."""
@@ -75,16 +76,16 @@ class Upkeep:
             if tick.next_due is not None:
                 await self._backend.save_clock(self._clock.mark())
         except BackendError as error:
-            if not self._failing:
+            if self.failure is None:
                 log.warning("back end failed", reason=str(error))
-            self._failing = True
+            self.failure = str(error)
             return PAUSE_AFTER_FAILURE_SECONDS
         except Exception:  # one bug must not end the mount, and this task is a part of it
             log.exception("a bug in QueueFS")
             return LONGEST_SLEEP_SECONDS
-        if self._failing:
+        if self.failure is not None:
             log.info("back end is back")
-        self._failing = False
+        self.failure = None
         if len(tick.overdue) >= ROUND_LIMIT:
             return 0.0
         return min(LONGEST_SLEEP_SECONDS if tick.next_due is None else tick.next_due, LONGEST_SLEEP_SECONDS)

@@ -6,16 +6,29 @@ from typing import TYPE_CHECKING, cast
 
 from queuefs.config import OnFull
 from queuefs.errors import BadValue, QueueNotFound
-from queuefs.fs.attributes import queue_attributes, verb_attributes
+from queuefs.fs import access
+from queuefs.fs.attributes import directory_attributes, message_attributes, record_attributes, verb_attributes
 from queuefs.fs.control import Enqueue
-from queuefs.fs.inodes import Inodes, verb_key
-from queuefs.fs.nodes import QueueDirectory, VerbFile
+from queuefs.fs.inodes import Inodes, message_inode, verb_key
+from queuefs.fs.nodes import (
+    AboutDirectory,
+    MessageFile,
+    QueueDirectory,
+    RecordFile,
+    StateDirectory,
+    VerbFile,
+)
+from queuefs.message import ROOT
+from queuefs.names import ABOUT
+from queuefs.render import record_text
 
 if TYPE_CHECKING:
     from pyfuse3 import EntryAttributes, InodeT
 
+    from queuefs.filing import Filing
     from queuefs.fs.control import ControlFile
-    from queuefs.message import Queue, QueueId
+    from queuefs.lifecycle import State
+    from queuefs.message import Message, Queue, QueueId, Record
     from queuefs.service import Service
     from queuefs.tree import Tree
 
@@ -26,17 +39,42 @@ CACHED_SHARED_SECONDS = 1.0
 #: A text longer than this is not kept from the look-up to the open, bytes; `ls -l` must not fill the memory.
 KEPT_TEXT_BYTES = 1024 * 1024
 
+#: Who may list what is about the mount.
+_ABOUT_MODE = 0o555
+
 
 class Entries:
-    """What the kernel is told of names. Each entry of `verb` and `queue` is one look-up, to be forgotten once."""
+    """What the kernel is told of names. Each answer but those of `attributes` is one look-up, to be forgotten once."""
 
-    def __init__(self, service: Service, tree: Tree, *, shared: bool) -> None:
-        """Tell of *tree*; *shared* says that other daemons may change it."""
+    def __init__(self, service: Service, tree: Tree, filing: Filing, *, shared: bool) -> None:
+        """Tell of *tree*, and of messages by *filing*; *shared* says that other daemons may change the tree."""
         self._service = service
         self._tree = tree
+        self.filing = filing
         self._cached = CACHED_SHARED_SECONDS if shared else CACHED_SECONDS
         self.inodes = Inodes()
         service.when_configured = self.inodes.forget_names
+
+    # Directories ----------------------------------------------------------------------------------------------------
+
+    def queue(self, queue: Queue) -> EntryAttributes:
+        """Answer a look-up of a queue."""
+        inode = self.inodes.look_up(queue.id, lambda: QueueDirectory(queue.id))
+        return directory_attributes(inode, queue, queue.owner, cached=self._cached)
+
+    async def state(self, queue: QueueId, state: State) -> EntryAttributes:
+        """Answer a look-up of a state directory."""
+        record = await self._tree.get(queue)
+        inode = self.inodes.look_up((queue, state), lambda: StateDirectory(queue, state))
+        return directory_attributes(inode, record, access.directory_owner(record, state), cached=self._cached)
+
+    async def about(self) -> EntryAttributes:
+        """Answer a look-up of the directory about the mount."""
+        root = await self._tree.get(ROOT)
+        inode = self.inodes.look_up(ABOUT, AboutDirectory)
+        return directory_attributes(inode, root, access.owner_of(root, ABOUT, _ABOUT_MODE), cached=self._cached)
+
+    # Files ----------------------------------------------------------------------------------------------------------
 
     async def verb(
         self, queue: QueueId, control: ControlFile, options: str | None, pid: int, *, fresh: bool
@@ -57,17 +95,44 @@ class Entries:
             self.inodes.forget(inode, 1)
             raise
 
-    def queue(self, queue: Queue) -> EntryAttributes:
-        """Answer a look-up of a queue."""
-        inode = self.inodes.look_up(queue.id, lambda: QueueDirectory(queue.id))
-        return queue_attributes(inode, queue, cached=self._cached)
+    async def message(self, directory: StateDirectory, message: Message) -> EntryAttributes:
+        """Answer a look-up of a message's file; the next one asks anew, for it may be anywhere by then."""
+        owner = access.payload_owner(await self._tree.get(directory.queue), directory.state)
+        inode = self.inodes.look_up(
+            ("message", message.id),
+            lambda: MessageFile(directory.queue, message),
+            number=message_inode(message.id),
+        )
+        node = cast("MessageFile", self.inodes.node(inode))
+        node.queue, node.message = directory.queue, message
+        return message_attributes(inode, message, owner, self._service.clock)
+
+    async def record(self, directory: StateDirectory, record: Record) -> EntryAttributes:
+        """Answer a look-up of a record."""
+        owner = access.payload_owner(await self._tree.get(directory.queue), directory.state)
+        text = record_text(record, self._service.clock)
+        inode = self.inodes.look_up(("record", record.id), lambda: RecordFile(directory.queue, record, text))
+        return record_attributes(inode, cast("RecordFile", self.inodes.node(inode)), owner, self._service.clock)
+
+    # Attributes -----------------------------------------------------------------------------------------------------
 
     async def attributes(self, inode: InodeT) -> EntryAttributes:
         """Return what is to be seen of *inode*; of a text, that of the one made at its look-up."""
         node = self.inodes.node(inode)
+        if isinstance(node, VerbFile):
+            return await self._verb(inode, fresh=False)
+        if isinstance(node, AboutDirectory):
+            root = await self._tree.get(ROOT)
+            return directory_attributes(inode, root, access.owner_of(root, ABOUT, _ABOUT_MODE), cached=self._cached)
+        queue = await self._tree.get(node.queue)
         if isinstance(node, QueueDirectory):
-            return queue_attributes(inode, await self._tree.get(node.queue), cached=self._cached)
-        return await self._verb(inode, fresh=False)
+            return directory_attributes(inode, queue, queue.owner, cached=self._cached)
+        if isinstance(node, StateDirectory):
+            return directory_attributes(inode, queue, access.directory_owner(queue, node.state), cached=self._cached)
+        if isinstance(node, MessageFile):  # of an open file that has left the queue, those of the last look
+            owner = access.payload_owner(queue, node.message.state)
+            return message_attributes(inode, node.message, owner, self._service.clock)
+        return record_attributes(inode, node, access.payload_owner(queue, "done"), self._service.clock)
 
     async def _never_blocks(self, queue: QueueId) -> bool:
         """Return whether no writer of *queue* waits for room: who waits would hold up all who share the inode."""
@@ -83,7 +148,8 @@ class Entries:
             queue = node.record  # who has a file open may fstat it, as of a file that was unlinked
         if fresh:
             await self._measure(node)
-        return verb_attributes(inode, queue, node, cached=self._cached if node.caller is None else 0)
+        owner = access.owner_of(queue, node.control.name, node.control.mode(queue.owner.mode))
+        return verb_attributes(inode, queue, node, owner, cached=self._cached if node.caller is None else 0)
 
     async def _measure(self, node: VerbFile) -> None:
         """Make a control file's text, or find a bound of its size."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 import pyfuse3
 
-from queuefs.fs.nodes import Node, QueueDirectory, VerbFile
+from queuefs.fs.nodes import AboutDirectory, Directory, Node, QueueDirectory, StateDirectory, VerbFile
 from queuefs.message import ROOT
 
 if TYPE_CHECKING:
@@ -15,11 +15,20 @@ if TYPE_CHECKING:
 
     from pyfuse3 import InodeT
 
-    from queuefs.message import QueueId
+    from queuefs.message import MessageId, QueueId
 
 
 #: Far from the numbers of other file systems: what a process has open is recognised by its inode number.
 FIRST_INODE = 1 << 33
+
+#: A message's number, with this bit set, is the inode number of its file, in whatever state and queue it is: so a
+#: directory tells numbers without a table of them. (An id has 63 bits.)
+MESSAGE_BIT = 1 << 63
+
+
+def message_inode(message: MessageId) -> InodeT:
+    """Return the inode number of a message's file."""
+    return MESSAGE_BIT | message
 
 
 class Inodes:
@@ -41,20 +50,34 @@ class Inodes:
         """Return what *inode* stands for."""
         return self._nodes[inode]
 
-    def directory(self, inode: InodeT) -> QueueDirectory:
-        """Return the directory *inode*; the kernel asks for entries of nothing else."""
-        return cast("QueueDirectory", self._nodes[inode])
+    def queue_of(self, inode: InodeT) -> QueueId:
+        """Return the queue that *inode* belongs to; the root for what is about the mount."""
+        node = self._nodes[inode]
+        return ROOT if isinstance(node, AboutDirectory) else node.queue
 
-    def look_up(self, key: Hashable, make: Callable[[], Node]) -> InodeT:
+    def known(self, key: Hashable) -> Node | None:
+        """Return what the kernel knows as *key*, if it knows it."""
+        inode = self._by_key.get(key)
+        return None if inode is None else self._nodes[inode]
+
+    def directory(self, inode: InodeT) -> Directory:
+        """Return the directory *inode*; the kernel asks for entries of nothing else."""
+        return cast("Directory", self._nodes[inode])
+
+    def look_up(self, key: Hashable, make: Callable[[], Node], *, number: InodeT | None = None) -> InodeT:
         """Return the inode known as *key*, or a new one for what *make* returns, and count that the kernel is told.
+
+        A new one has *number*, or the next.
 
         It is counted before the answer is made, since the kernel may forget an earlier look-up meanwhile. An answer
         that does not tell of the inode after all takes the count back by `forget`.
         """
         inode = self._by_key.get(key)
         if inode is None:
-            self._last += 1
-            inode = self._last
+            if number is None:
+                self._last += 1
+                number = self._last
+            inode = number
             self._by_key[key] = inode
             self._keys[inode] = key
             self._nodes[inode] = make()
@@ -72,9 +95,11 @@ class Inodes:
             del self._by_key[key]
 
     def forget_attributes(self, queue: QueueId) -> None:
-        """Let the kernel ask again for the attributes of the verbs that all callers of *queue* share."""
+        """Let the kernel ask again for the attributes of what it may keep of *queue*: some follow those of others."""
         for inode, node in self._nodes.items():
-            if isinstance(node, VerbFile) and node.queue == queue and node.caller is None:
+            if isinstance(node, StateDirectory) or (isinstance(node, VerbFile) and node.caller is None):
+                if node.queue != queue:
+                    continue
                 with suppress(OSError):  # ENOENT: it has dropped them by itself
                     pyfuse3.invalidate_inode(inode, attr_only=True)
 

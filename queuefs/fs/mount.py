@@ -11,18 +11,22 @@ import pyfuse3
 import structlog
 import trio
 
+from queuefs.about import About
 from queuefs.clock import Clock
 from queuefs.config import Config
 from queuefs.configs import Configs
 from queuefs.errors import BackendError
 from queuefs.events import Events
+from queuefs.filing import Filing
 from queuefs.fs.background import raise_limit
 from queuefs.fs.caller import held_by_signalled
 from queuefs.fs.operations import Operations
 from queuefs.fs.shortwait import short_wait
 from queuefs.handover import Handover
 from queuefs.lobby import Lobby
+from queuefs.measuring import Measurements, measured
 from queuefs.message import Owner
+from queuefs.metrics import Metrics
 from queuefs.parts import Parts
 from queuefs.service import Service
 from queuefs.settling import Settling
@@ -56,28 +60,34 @@ FINISH_REQUESTS_SECONDS = 1.0
 
 
 async def serve(
-    backend: Backend,
+    store: Backend,
+    url: str,
     mountpoint: str,
     options: MountOptions,
     stop: trio.Event,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Mount *backend* at *mountpoint* and answer until *stop* is set or the mount is taken away.
+    """Mount *store* at *mountpoint* and answer until *stop* is set or the mount is taken away.
 
     Args:
-        backend: An open store.
+        store: Open, and what is to be mounted.
+        url: Names it, for `.queuefs/backend`.
         mountpoint: An existing directory.
         options: How to mount.
         stop: Ends the mount in order: nothing new is begun, writers may finish, what closes left to do is done.
         task_status: Told once the mount answers.
     """
+    measurements = Measurements()
+    backend = measured(store, measurements)
     clock = Clock(await backend.load_clock())
     await backend.save_clock(clock.mark())
     tree = Tree(backend, clock, Owner(uid=os.getuid(), gid=os.getgid(), mode=0o755))
     async with trio.open_nursery() as nursery:
         parts = _parts(backend, clock, tree, options, nursery)
-        service = Service(parts, Settling(parts))
-        operations = Operations(service, tree, shared=backend.traits.shared)
+        settling = Settling(parts)
+        about = About(url, backend, parts.upkeep, Metrics(backend, tree, clock, parts.waiting, measurements))
+        service = Service(parts, settling, about)
+        operations = Operations(service, tree, Filing(parts, settling), shared=backend.traits.shared)
         await parts.upkeep.round()  # what the last daemon had left is there when the mount is
         with ExitStack() as mounted:
             pyfuse3.init(operations, mountpoint, _fuse_options(options))

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from queuefs.fs.control import ControlFile
-    from queuefs.message import Queue, QueueId
+    from queuefs.lifecycle import State
+    from queuefs.message import Message, Queue, QueueId, Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,19 @@ class QueueDirectory:
     """The directory of a queue, or the root."""
 
     queue: QueueId
+
+
+@dataclass(frozen=True, slots=True)
+class StateDirectory:
+    """The directory of a queue's messages of one state."""
+
+    queue: QueueId
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
+class AboutDirectory:
+    """The directory about the mount."""
 
 
 @dataclass(slots=True)
@@ -37,4 +51,24 @@ class VerbFile:
     openers: Counter[int] = field(default_factory=Counter, repr=False)
 
 
-Node = QueueDirectory | VerbFile
+@dataclass(slots=True)
+class MessageFile:
+    """A message that is pending, in processing or dead, wherever it goes: its payload is the same for ever."""
+
+    queue: QueueId
+    #: As it was at the last look.
+    message: Message = field(repr=False)
+
+
+@dataclass(slots=True)
+class RecordFile:
+    """The record of a message that is done; it never changes."""
+
+    queue: QueueId
+    record: Record = field(repr=False)
+    text: bytes = field(repr=False)
+
+
+Directory = QueueDirectory | StateDirectory | AboutDirectory
+File = VerbFile | MessageFile | RecordFile
+Node = Directory | File

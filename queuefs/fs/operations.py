@@ -4,20 +4,33 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import TYPE_CHECKING, NoReturn, cast
+import stat
+from typing import TYPE_CHECKING, NoReturn
 
 import pyfuse3
 import trio
 
 import queuefs
-from queuefs.errors import BadValue, NameTooLong, NotPermitted, QueueNotFound
-from queuefs.fs.control import CONTROLS, find_control
+from queuefs.errors import BadValue, NotPermitted
+from queuefs.fs import access
+from queuefs.fs.directories import AboutDirectories, QueueDirectories, StateDirectories
 from queuefs.fs.entries import Entries
 from queuefs.fs.handles import Opening
-from queuefs.fs.nodes import QueueDirectory, VerbFile
+from queuefs.fs.nodes import (
+    AboutDirectory,
+    MessageFile,
+    QueueDirectory,
+    RecordFile,
+    StateDirectory,
+    VerbFile,
+)
+from queuefs.fs.payload import PayloadHandle
+from queuefs.fs.reading import TextHandle
 from queuefs.fs.seam import all_answered
+from queuefs.lifecycle import State
 from queuefs.message import Owner
-from queuefs.names import MAX_NAME_BYTES, queue_name
+from queuefs.names import MAX_NAME_BYTES
+from queuefs.render import message_facts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,23 +50,22 @@ if TYPE_CHECKING:
         XAttrNameT,
     )
 
+    from queuefs.filing import Filing
     from queuefs.fs.control import ControlFile
+    from queuefs.fs.directories import DirectoryKind
     from queuefs.fs.handles import Handle
-    from queuefs.message import Queue
+    from queuefs.fs.listings import Listing
+    from queuefs.fs.nodes import Directory, Node
     from queuefs.service import Service
     from queuefs.tree import Tree
 
 _PERMISSIONS = 0o7777
 
+#: The unit of sizes in statfs, bytes.
+_BLOCK = 4096
 
-class Directory:
-    """An open directory and its entries as of its last rewind."""
-
-    def __init__(self, node: QueueDirectory, caller: int) -> None:
-        """List *node* for the thread *caller*."""
-        self.node = node
-        self.caller = caller
-        self.queues: Sequence[Queue] = ()
+#: How many more messages there could be, as far as a file system can tell: room ends by bytes.
+MAX_FREE_MESSAGES = 1 << 40
 
 
 @all_answered
@@ -64,30 +76,31 @@ class Operations(pyfuse3.Operations):
     enable_writeback_cache = False
     enable_acl = False
 
-    def __init__(self, service: Service, tree: Tree, *, shared: bool) -> None:
-        """Show *tree* and let *service* act; *shared* says that other daemons may change the tree."""
+    def __init__(self, service: Service, tree: Tree, filing: Filing, *, shared: bool) -> None:
+        """Show *tree* and let *service* and *filing* act; *shared* says that other daemons may change the tree."""
         super().__init__()
         self._service = service
         self._tree = tree
-        self._entries = Entries(service, tree, shared=shared)
+        self._filing = filing
+        self._entries = Entries(service, tree, filing, shared=shared)
         self._inodes = self._entries.inodes
+        self._kinds: dict[type[Directory], DirectoryKind] = {
+            QueueDirectory: QueueDirectories(service, tree, self._entries),
+            StateDirectory: StateDirectories(self._entries, filing),
+            AboutDirectory: AboutDirectories(self._entries),
+        }
         self._last_handle = 0
         self._files: dict[FileHandleT, tuple[Handle, InodeT, int]] = {}
-        self._directories: dict[FileHandleT, Directory] = {}
+        self._directories: dict[FileHandleT, Listing] = {}
         #: Set at each last close, once somebody waits for that.
         self._closed: trio.Event | None = None
 
     # Names and attributes -------------------------------------------------------------------------------------------
 
     async def lookup(self, parent_inode: InodeT, name: FileNameT, ctx: RequestContext) -> EntryAttributes:
-        """Find a control file or a child queue."""
-        queue = self._inodes.directory(parent_inode).queue
-        text = _text(name)
-        found = find_control(text) if queue else None
-        if found is None:
-            return self._entries.queue(await self._tree.find(queue, text))
-        control, options = found
-        return await self._entries.verb(queue, control, options, ctx.pid, fresh=True)
+        """Find what *name* means in a directory."""
+        parent = self._inodes.directory(parent_inode)
+        return await self._kinds[type(parent)].lookup(parent, name, ctx.pid)
 
     async def forget(self, inode_list: Sequence[tuple[InodeT, int]]) -> None:
         """Drop what the kernel no longer knows."""
@@ -106,50 +119,75 @@ class Operations(pyfuse3.Operations):
         fh: FileHandleT | None,
         ctx: RequestContext,
     ) -> EntryAttributes:
-        """Change a queue's owner and mode.
+        """Change the owner and mode of a queue or of one file in it; the kernel has seen to it that the caller may.
 
-        On control files times mean nothing and are accepted, and so is a mode while the caller has the file open:
+        Times mean nothing and are accepted, and so is the mode of a control file while the caller has it open:
         `cp -p` sets it so.
         """
         node = self._inodes.node(inode)
         if fields.update_mode or fields.update_uid or fields.update_gid:
-            if isinstance(node, QueueDirectory):
-                old = (await self._tree.get(node.queue)).owner
-                owner = Owner(
-                    uid=attr.st_uid if fields.update_uid else old.uid,
-                    gid=attr.st_gid if fields.update_gid else old.gid,
-                    mode=attr.st_mode & _PERMISSIONS if fields.update_mode else old.mode,
-                )
-                await self._tree.set_owner(node.queue, owner)
-                self._inodes.forget_attributes(node.queue)
-            elif ctx.pid not in node.openers:  # fchmod(2) does not say through which file it comes
-                raise NotPermitted("a control file's owner and mode follow its queue's")
-        if fields.update_size and isinstance(node, VerbFile):
+            await self._set_owner(inode, node, attr, fields, ctx.pid)
+        if fields.update_size:
+            if not isinstance(node, VerbFile):
+                raise NotPermitted("a message does not change")
             if fh is not None:
                 self._files[fh][0].truncate(attr.st_size)
             await node.control.truncate(self._service, node.queue)
         return await self._entries.attributes(inode)
 
+    async def _set_owner(
+        self, inode: InodeT, node: Node, attr: EntryAttributes, fields: SetattrFields, pid: int
+    ) -> None:
+        if isinstance(node, VerbFile) and pid in node.openers:  # fchmod(2) does not say through which file it comes
+            return
+        old = await self._entries.attributes(inode)
+        owner = Owner(
+            uid=attr.st_uid if fields.update_uid else old.st_uid,
+            gid=attr.st_gid if fields.update_gid else old.st_gid,
+            mode=(attr.st_mode if fields.update_mode else old.st_mode) & _PERMISSIONS,
+        )
+        if isinstance(node, QueueDirectory):
+            await self._tree.set_owner(node.queue, owner)
+        elif isinstance(node, StateDirectory):
+            await self._tree.set_file_owner(node.queue, node.state, owner)
+        elif isinstance(node, VerbFile) and node.queue:
+            await self._tree.set_file_owner(node.queue, node.control.name, owner)
+        else:
+            raise NotPermitted("the owner and mode of this follow those of its directory")
+        self._inodes.forget_attributes(self._inodes.queue_of(inode))
+
     async def statfs(self, ctx: RequestContext) -> StatvfsData:  # noqa: ARG002 - pyfuse3's form
-        """Answer df and its like; sizes mean nothing here."""
+        """Answer df and its like: what the store takes up and what is free for it; each file is a message."""
+        space = await self._service.about.space()
         data = pyfuse3.StatvfsData()
-        data.f_bsize = data.f_frsize = 4096
+        data.f_bsize = data.f_frsize = _BLOCK
+        data.f_blocks = -(-(space.used + space.free) // _BLOCK)
+        data.f_bfree = data.f_bavail = space.free // _BLOCK
+        data.f_files = space.messages + MAX_FREE_MESSAGES
+        data.f_ffree = data.f_favail = MAX_FREE_MESSAGES
         data.f_namemax = MAX_NAME_BYTES
         return data
 
     # The tree -------------------------------------------------------------------------------------------------------
 
     async def mkdir(self, parent_inode: InodeT, name: FileNameT, mode: ModeT, ctx: RequestContext) -> EntryAttributes:
-        """Make a queue; it is the caller's."""
+        """Make a queue; it is the caller's, and its group the parent's where that has the set-group-ID bit."""
+        parent = self._inodes.directory(parent_inode)
         owner = Owner(uid=ctx.uid, gid=ctx.gid, mode=mode & _PERMISSIONS)
-        parent = self._inodes.directory(parent_inode).queue
-        return self._entries.queue(await self._tree.create(parent, queue_name(name), owner))
+        above = await self._entries.attributes(parent_inode)
+        if above.st_mode & stat.S_ISGID:
+            owner = Owner(uid=ctx.uid, gid=above.st_gid, mode=owner.mode | stat.S_ISGID)
+        return await self._kinds[type(parent)].mkdir(parent, name, owner)
 
     async def rmdir(self, parent_inode: InodeT, name: FileNameT, ctx: RequestContext) -> None:  # noqa: ARG002
         """Remove a queue that has nothing in it."""
-        queue = await self._tree.find(self._inodes.directory(parent_inode).queue, _text(name))
-        await self._tree.remove(queue.id)
-        self._service.removed(queue.id)
+        parent = self._inodes.directory(parent_inode)
+        await self._kinds[type(parent)].rmdir(parent, name)
+
+    async def unlink(self, parent_inode: InodeT, name: FileNameT, ctx: RequestContext) -> None:  # noqa: ARG002
+        """Remove a message's file."""
+        parent = self._inodes.directory(parent_inode)
+        await self._kinds[type(parent)].unlink(parent, name)
 
     async def rename(
         self,
@@ -160,14 +198,12 @@ class Operations(pyfuse3.Operations):
         flags: FlagT,
         ctx: RequestContext,  # noqa: ARG002 - pyfuse3's form
     ) -> None:
-        """Move a queue with all below it; nothing is ever replaced, so RENAME_NOREPLACE changes nothing."""
+        """Move a queue, or a message; nothing is ever replaced, so RENAME_NOREPLACE changes nothing."""
         if flags & ~pyfuse3.RENAME_NOREPLACE:
-            raise BadValue("queues can't be exchanged")
-        parent = self._inodes.directory(parent_inode_old).queue
-        if parent and find_control(_text(name_old)) is not None:
-            raise NotPermitted
-        queue = await self._tree.find(parent, _text(name_old))
-        await self._tree.rename(queue.id, self._inodes.directory(parent_inode_new).queue, queue_name(name_new))
+            raise BadValue("nothing can be exchanged")
+        parent = self._inodes.directory(parent_inode_old)
+        target = self._inodes.directory(parent_inode_new)
+        await self._kinds[type(parent)].rename(parent, name_old, target, name_new)
 
     async def create(
         self, parent_inode: InodeT, name: FileNameT, mode: ModeT, flags: FlagT, ctx: RequestContext
@@ -193,48 +229,49 @@ class Operations(pyfuse3.Operations):
         """Refuse."""
         _refuse(inode, new_parent_inode, new_name, ctx)
 
-    async def unlink(self, parent_inode: InodeT, name: FileNameT, ctx: RequestContext) -> None:
-        """Refuse."""
-        _refuse(parent_inode, name, ctx)
-
     # Directories ----------------------------------------------------------------------------------------------------
 
     async def opendir(self, inode: InodeT, ctx: RequestContext) -> FileHandleT:
         """Open a directory."""
+        node = self._inodes.directory(inode)
         handle = self._next_handle()
-        self._directories[handle] = Directory(self._inodes.directory(inode), ctx.pid)
+        self._directories[handle] = self._kinds[type(node)].listing(node, ctx.pid)
         return handle
 
     async def readdir(self, fh: FileHandleT, start_id: int, token: ReaddirToken) -> None:
-        """List the control files and the child queues, as of the beginning of this pass."""
-        directory = self._directories[fh]
-        queue = directory.node.queue
-        if start_id == 0:
-            directory.queues = await self._tree.children(queue)
-        controls = CONTROLS if queue else ()
-        for position in range(start_id, len(controls) + len(directory.queues)):
-            if position < len(controls):
-                name = controls[position].name
-                entry = await self._entries.verb(queue, controls[position], None, directory.caller, fresh=False)
-            else:
-                child = directory.queues[position - len(controls)]
-                name = child.name
-                entry = self._entries.queue(child)
-            if not pyfuse3.readdir_reply(token, name.encode(), entry, position + 1):
-                self._inodes.forget(entry.st_ino, 1)
-                break
+        """List entries."""
+        await self._directories[fh].fill(start_id, token)
 
     async def releasedir(self, fh: FileHandleT) -> None:
         """Close a directory."""
-        del self._directories[fh]
+        self._directories.pop(fh).close()
 
     # Files ----------------------------------------------------------------------------------------------------------
 
     async def open(self, inode: InodeT, flags: FlagT, ctx: RequestContext) -> FileInfo:
-        """Open a control file."""
-        node = cast("VerbFile", self._inodes.node(inode))
+        """Open a file."""
+        node = self._inodes.node(inode)
+        if isinstance(node, VerbFile):
+            return await self._open_verb(inode, node, flags, ctx)
+        if flags & os.O_ACCMODE != os.O_RDONLY:
+            raise pyfuse3.FUSEError(errno.EACCES)
+        assert isinstance(node, MessageFile | RecordFile)  # directories are opened by `opendir`
+        queue = await self._tree.get(node.queue)
+        state = node.message.state if isinstance(node, MessageFile) else State.DONE
+        access.require(access.payload_owner(queue, state), flags, ctx)
+        handle = PayloadHandle(self._filing, node) if isinstance(node, MessageFile) else TextHandle(node.text)
+        number = self._next_handle()
+        self._files[number] = (handle, inode, ctx.pid)
+        # What the kernel has of it stays good: neither a payload nor a record ever changes.
+        return pyfuse3.FileInfo(fh=number, direct_io=False, keep_cache=True)
+
+    async def _open_verb(self, inode: InodeT, node: VerbFile, flags: FlagT, ctx: RequestContext) -> FileInfo:
         options = node.control.options.parse(node.options)
-        _check_access(node.control, flags)
+        _check_direction(node.control, flags)
+        if ctx.uid:
+            queue = await self._tree.get(node.queue)
+            own = access.owner_of(queue, node.control.name, node.control.mode(queue.owner.mode))
+            access.require(own, flags, ctx)
         text, node.text = node.text, None
         opening = Opening(
             service=self._service,
@@ -268,12 +305,13 @@ class Operations(pyfuse3.Operations):
     async def release(self, fh: FileHandleT) -> None:
         """Answer the last close; what it leaves to be done is handed over, so this never waits."""
         handle, inode, opener = self._files.pop(fh)
-        node = cast("VerbFile", self._inodes.node(inode))
-        node.openers[opener] -= 1
-        if not node.openers[opener]:
-            del node.openers[opener]
-        if node.caller is not None:
-            self._inodes.retire(inode)
+        node = self._inodes.node(inode)
+        if isinstance(node, VerbFile):
+            node.openers[opener] -= 1
+            if not node.openers[opener]:
+                del node.openers[opener]
+            if node.caller is not None:
+                self._inodes.retire(inode)
         if self._closed is not None:
             self._closed.set()
         await handle.release()
@@ -285,15 +323,15 @@ class Operations(pyfuse3.Operations):
     # Extended attributes --------------------------------------------------------------------------------------------
 
     async def getxattr(self, inode: InodeT, name: XAttrNameT, ctx: RequestContext) -> bytes:  # noqa: ARG002
-        """Tell of the daemon at the root: `queuefs umount` asks the mount itself whom to stop."""
-        value = self._about().get(name) if inode == pyfuse3.ROOT_INODE else None
+        """Tell of a message; at the root, of the daemon: `queuefs umount` asks the mount itself whom to stop."""
+        value = (await self._facts(inode)).get(name)
         if value is None:
             raise pyfuse3.FUSEError(errno.ENODATA)
         return value
 
     async def listxattr(self, inode: InodeT, ctx: RequestContext) -> Sequence[XAttrNameT]:  # noqa: ARG002
         """List them."""
-        return list(self._about()) if inode == pyfuse3.ROOT_INODE else []
+        return list(await self._facts(inode))
 
     async def setxattr(self, inode: InodeT, name: XAttrNameT, value: bytes, ctx: RequestContext) -> None:
         """Refuse; not by ENOSYS, since the kernel would then ask for none any more."""
@@ -305,11 +343,15 @@ class Operations(pyfuse3.Operations):
         del inode, name, ctx
         raise pyfuse3.FUSEError(errno.EOPNOTSUPP)
 
-    def _about(self) -> dict[XAttrNameT, bytes]:
-        return {
-            b"user.queuefs.pid": b"%d" % os.getpid(),
-            b"user.queuefs.version": queuefs.__version__.encode(),
-        }
+    async def _facts(self, inode: InodeT) -> dict[XAttrNameT, bytes]:
+        node = self._inodes.node(inode)
+        if isinstance(node, MessageFile):  # as of the look-up of its name, which comes before
+            facts = message_facts(node.message, self._service.clock)
+        elif inode == pyfuse3.ROOT_INODE:
+            facts = {"pid": str(os.getpid()), "version": queuefs.__version__}
+        else:
+            facts = {}
+        return {f"user.queuefs.{name}".encode(): value.encode() for name, value in facts.items()}
 
     # ----------------------------------------------------------------------------------------------------------------
 
@@ -329,17 +371,7 @@ class Operations(pyfuse3.Operations):
         return self._last_handle
 
 
-def _text(name: bytes) -> str:
-    """Return *name* for a look-up; no queue has a name that is not UTF-8."""
-    if len(name) > MAX_NAME_BYTES:
-        raise NameTooLong
-    try:
-        return name.decode()
-    except UnicodeDecodeError:
-        raise QueueNotFound from None
-
-
-def _check_access(control: ControlFile, flags: int) -> None:
+def _check_direction(control: ControlFile, flags: int) -> None:
     """Refuse a direction the verb does not have: root is not kept from it by the mode."""
     if flags & os.O_ACCMODE not in control.access:
         raise pyfuse3.FUSEError(errno.EACCES)

@@ -36,7 +36,7 @@ REPLAY_PIECE = 1000
 class TextHandle(Handle):
     """Shows a text."""
 
-    def __init__(self, text: bytes | None, make: Callable[[], Awaitable[bytes]]) -> None:
+    def __init__(self, text: bytes | None, make: Callable[[], Awaitable[bytes]] | None = None) -> None:
         """Show *text*; where it is None, what *make* returns at the first read."""
         self._text = text
         self._make = make
@@ -44,6 +44,7 @@ class TextHandle(Handle):
     async def read(self, offset: int, size: int) -> bytes:
         """Return a piece of the text."""
         if self._text is None:
+            assert self._make is not None  # without it there is a text
             self._text = await self._make()
         return self._text[offset : offset + size]
 
