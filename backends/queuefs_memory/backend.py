@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 
 from queuefs.errors import StoreUnusable
 from queuefs.registry import redacted
+from queuefs_memory.audit import Audit
+from queuefs_memory.claiming import Claiming
 from queuefs_memory.looking import Looking
+from queuefs_memory.moving import Moving
 from queuefs_memory.naming import Naming
 from queuefs_memory.settling import Settling
 from queuefs_memory.tree import Tree
@@ -29,5 +32,5 @@ async def open_backend(url: str) -> AsyncIterator[Backend]:
     yield MemoryBackend()
 
 
-class MemoryBackend(Tree, Writing, Settling, Naming, Looking, Upkeep):
+class MemoryBackend(Tree, Writing, Moving, Claiming, Settling, Naming, Looking, Upkeep, Audit):
     """A store in memory; the model that the others are compared with."""

@@ -40,6 +40,15 @@ class Keys:
             self._published[key] = (message, now, now + window)
             heapq.heappush(self._windows, (now + window, key))
 
+    def unpublish(self, key: str, message: MessageId) -> None:
+        """Let *message*, which has gone elsewhere, keep no other out by having been published here."""
+        if key in self._published and self._published[key][0] == message:
+            del self._published[key]
+
+    def holds(self, key: str) -> bool:
+        """Say whether an unacknowledged message has *key*."""
+        return key in self._held
+
     def hold(self, key: str, message: MessageId) -> None:
         """Note that *message* is unacknowledged."""
         self._held.setdefault(key, {})[message] = None

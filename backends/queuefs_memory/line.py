@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable
 
     from queuefs_memory.rows import Row
 
@@ -15,36 +16,47 @@ if TYPE_CHECKING:
 _STALE = 64
 
 
+_rank = attrgetter("rank")
+
+
+def _rank_backwards(row: Row) -> int:
+    """Return a rank by which of equal priorities the last is the first."""
+    return row.rank - 2 * row.id
+
+
 class Line:
     """Messages that can be handed out, in the order of their places.
 
     Nearly all come in order: they stand in a deque, which is several times as quick as a heap. Whoever belongs between
     its two ends goes to a heap, and the first is the lower of both heads. A message that leaves otherwise than from the
-    front (paused, cancelled...) leaves its entry behind, which is passed over, and good again if the message is back.
+    front (paused, cancelled...) leaves its entry behind, which is passed over, and good again if the message is back;
+    one that has stood in another line meanwhile has a second entry, and whichever comes first is good.
     """
 
-    __slots__ = ("_in_order", "_others", "_stale", "lifo")
+    __slots__ = ("_in_order", "_others", "_place", "_stale", "lifo")
 
     def __init__(self) -> None:
         """Start empty, first in first out."""
         self._in_order: deque[Row] = deque()
-        self._others: list[tuple[tuple[int, int], Row]] = []
+        self._others: list[tuple[int, Row]] = []
         self._stale = 0
         #: Among equal priorities the last is the first.
         self.lifo = False
+        #: Returns what is lower for whoever is handed out first.
+        self._place: Callable[[Row], int] = _rank
 
     def add(self, row: Row) -> None:
         """Put *row* at its place."""
         row.ready = True
-        if row.listed:
+        if row.line is self:
             self._stale -= 1
             return
-        row.listed = True
-        row.place = place = (-row.priority, -row.id if self.lifo else row.id)
+        row.line = self
+        place = self._place(row)
         line = self._in_order
-        if not line or line[-1].place < place:
+        if not line or self._place(line[-1]) < place:
             line.append(row)
-        elif place < line[0].place:
+        elif place < self._place(line[0]):
             line.appendleft(row)
         else:
             heapq.heappush(self._others, (place, row))
@@ -53,11 +65,15 @@ class Line:
         """Take the first out; None if there is none."""
         line, others = self._in_order, self._others
         while line or others:
-            row = heapq.heappop(others)[1] if others and (not line or others[0][0] < line[0].place) else line.popleft()
-            row.listed = False
-            if row.ready:
-                row.ready = False
-                return row
+            if others and (not line or others[0][0] < self._place(line[0])):
+                row = heapq.heappop(others)[1]
+            else:
+                row = line.popleft()
+            if row.line is self:
+                row.line = None
+                if row.ready:
+                    row.ready = False
+                    return row
             self._stale -= 1
         return None
 
@@ -71,27 +87,21 @@ class Line:
     def turn(self, *, lifo: bool) -> None:
         """Hand out in this order from now on."""
         self.lifo = lifo
+        self._place = _rank_backwards if lifo else _rank
         self._build()
 
-    def rows(self) -> Sequence[Row]:
+    def rows(self) -> set[Row]:
         """Return all, in no order."""
-        return [row for row in self._entries() if row.ready]
-
-    def clear(self) -> None:
-        """Forget all, which are gone."""
-        self._in_order.clear()
-        self._others.clear()
-        self._stale = 0
-
-    def _entries(self) -> Sequence[Row]:
-        return [*self._in_order, *(row for _, row in self._others)]
+        return {row for row in (*self._in_order, *(row for _, row in self._others)) if row.line is self and row.ready}
 
     def _build(self) -> None:
         """Make the line anew, without what has left it."""
-        entries = self._entries()
-        self.clear()
-        for row in entries:
-            row.listed = False
-        for row in sorted(entries, key=lambda row: (-row.priority, -row.id if self.lifo else row.id)):
-            if row.ready:
-                self.add(row)
+        rows = self.rows()
+        for row in (*self._in_order, *(row for _, row in self._others)):
+            if row.line is self:
+                row.line = None
+        self._in_order.clear()
+        self._others.clear()
+        self._stale = 0
+        for row in sorted(rows, key=self._place):
+            self.add(row)

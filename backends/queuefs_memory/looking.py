@@ -1,16 +1,19 @@
-"""Looking: counts, snapshots, payloads."""
+"""Looking: counts, snapshots, pages, payloads."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from queuefs.lifecycle import State
 from queuefs.ticket import at_once
+from queuefs_memory.places import message_at, page_lifo, rank
+from queuefs_memory.rows import NO_PAYLOAD
 from queuefs_memory.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from queuefs.message import Counts, Message, MessageId, QueueId, Stats
+    from queuefs.message import Counts, Ended, Message, MessageId, Place, QueueId, Record, Stats
     from queuefs_memory.rows import Row
 
 
@@ -30,18 +33,51 @@ class Looking(Store):
     @at_once
     def snapshot(self, queue: QueueId) -> Sequence[Message]:
         """Return all unacknowledged messages in order, without payloads."""
-        rows = sorted(self._queue(queue).messages.values(), key=lambda row: (-row.priority, row.id))
-        return [row.message(payload=False) for row in rows]
+        rows = sorted(self._queue(queue).messages.values(), key=lambda row: row.rank)
+        return [row.message(NO_PAYLOAD) for row in rows]
 
     @at_once
     def dead(self, queue: QueueId) -> Sequence[Message]:
         """Return all dead messages by id, without payloads."""
-        return [row.message(payload=False) for _, row in sorted(self._queue(queue).dead.items())]
+        return [row.message(NO_PAYLOAD) for _, row in sorted(self._queue(queue).dead.items())]
+
+    @at_once
+    def page(
+        self, queue: QueueId, state: State, *, after: Place | None, limit: int, lifo: bool = False
+    ) -> Sequence[Message]:
+        """Return the messages of one state that stand behind *after*, without payloads."""
+        row = self._queue(queue)
+        rows = row.messages
+        if state is State.DEAD:
+            rows, places = row.dead, row.set_aside.page(None if after is None else after.id, limit)
+        elif state is State.PENDING and lifo:
+            places = page_lifo(row.waiting, after, limit)
+        else:
+            shelf = row.waiting if state is State.PENDING else row.held
+            places = shelf.page(None if after is None else rank(*after), limit)
+        return [rows[message_at(place)].message(NO_PAYLOAD) for place in places]
+
+    @at_once
+    def records(self, queue: QueueId, *, after: Ended | None, limit: int, now: float) -> Sequence[Record]:
+        """Return records, the latest first."""
+        return self._queue(queue).records.page(after, limit, now)
+
+    @at_once
+    def find_records(self, queue: QueueId, messages: Sequence[MessageId], *, now: float) -> Sequence[Record | None]:
+        """Return records by id."""
+        records = self._queue(queue).records
+        return [records.find(message, now) for message in messages]
+
+    @at_once
+    def read(self, queue: QueueId, message: MessageId, *, offset: int, size: int) -> bytes | None:
+        """Return a piece of a payload."""
+        (row,) = self._known(queue, [message])
+        return None if row is None else row.data[offset : offset + size]
 
     @at_once
     def find(self, queue: QueueId, messages: Sequence[MessageId]) -> Sequence[Message | None]:
         """Return messages by id, without payloads."""
-        return [row.message(payload=False) if row else None for row in self._known(queue, messages)]
+        return [row.message(NO_PAYLOAD) if row else None for row in self._known(queue, messages)]
 
     @at_once
     def payloads(self, queue: QueueId, messages: Sequence[MessageId]) -> Sequence[bytes | None]:

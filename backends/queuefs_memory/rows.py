@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import heapq
-from collections import deque
 from typing import TYPE_CHECKING
 
+from queuefs.errors import QueueFull
 from queuefs.lifecycle import State
-from queuefs.message import Counts, Message, Stats
+from queuefs.message import MAX_MESSAGE_ID, Counts, Draft, Message, MessageId, Record, Stats, Status
 from queuefs_memory.keys import Keys
 from queuefs_memory.line import Line
+from queuefs_memory.places import message_at, rank
+from queuefs_memory.records import Records
+from queuefs_memory.shelf import Shelf
 
 if TYPE_CHECKING:
-    from queuefs.message import Draft, MessageId, Queue
+    from collections.abc import Callable, Iterable
 
-#: Ids of messages that are not pending any more may stay among the ages until there are this many, and twice as many
-#: as there are messages.
-_STALE_AGES = 1024
+    from queuefs.message import Outcome, Queue, Room
 
-_PENDING = State.PENDING
+#: What `Row.message` takes for none at all.
+NO_PAYLOAD = -1
 
 
 class Row:
@@ -28,6 +29,7 @@ class Row:
         "attempt",
         "cancelled",
         "chunks",
+        "claimed_at",
         "claims",
         "data",
         "draft",
@@ -36,19 +38,16 @@ class Row:
         "expires_at",
         "id",
         "lease_until",
-        "listed",
+        "line",
         "paused",
-        "place",
         "priority",
         "queue",
+        "rank",
         "ready",
         "reason",
         "size",
         "state",
     )
-
-    #: In its queue's line, set by it; lower is handed out first.
-    place: tuple[int, int]
 
     def __init__(self, id: MessageId, queue: QueueRow, data: bytes, draft: Draft, now: float) -> None:  # noqa: A002 - as in Message
         """Begin a staged message."""
@@ -60,27 +59,30 @@ class Row:
         self.data = b""
         self.size = len(data)
         self.draft = draft
-        self.priority = draft.priority
+        self.priority = priority = draft.priority
+        #: Its place for ever; lower comes first. For most it is the id itself.
+        self.rank = rank(priority, id) if priority else id
         self.enqueued_at = now
         self.attempt = 0
         self.claims = 0
+        self.claimed_at: float | None = None
         self.lease_until: float | None = None
         self.due: float | None = None
         self.expires_at: float | None = None
         self.paused = False
         self.cancelled = False
         self.reason: str | None = None
-        #: It has an entry in its queue's line,
-        self.listed = False
+        #: Where it has an entry that counts,
+        self.line: Line | None = None
         #: and can be handed out.
         self.ready = False
 
-    def message(self, *, payload: bool = True) -> Message:
-        """Return the message as it stands."""
+    def message(self, inline: int | None = None) -> Message:
+        """Return the message as it stands, without a payload of more than *inline* bytes."""
         return Message(
             id=self.id,
             state=self.state,
-            data=self.data if payload else None,
+            data=self.data if inline is None or self.size <= inline else None,
             size=self.size,
             priority=self.priority,
             enqueued_at=self.enqueued_at,
@@ -94,41 +96,46 @@ class Row:
             key=self.draft.key,
             reason=self.reason,
             extra=self.draft.extra,
+            claimed_at=self.claimed_at,
         )
 
+    def become(self, message: Message) -> None:
+        """Be what *message* says, but for the payload, which is what was staged, and the state."""
+        self.join_chunks()
+        self.draft = Draft(priority=message.priority, key=message.key, extra=message.extra)
+        self.priority = message.priority
+        self.rank = rank(message.priority, message.id)
+        self.enqueued_at = message.enqueued_at
+        self.attempt = message.attempt
+        self.claims = message.claims
+        self.claimed_at = message.claimed_at
+        self.due = message.due
+        self.expires_at = message.expires_at
+        self.paused = message.paused
+        self.cancelled = message.cancelled
+        self.reason = message.reason
 
-class Ages:
-    """Which of a queue's pending messages is the oldest; it keeps ids, so that no payload is held for it."""
+    def join_chunks(self) -> None:
+        """Make one payload of what was appended: no more will come."""
+        self.data = b"".join(self.chunks)
+        self.chunks.clear()
 
-    __slots__ = ("_heap", "limit", "news")
-
-    def __init__(self) -> None:
-        """Start empty."""
-        #: Messages that became pending since somebody asked: to note one costs no more than this.
-        self.news: deque[MessageId] = deque()
-        #: As many news as there may be before `sweep` has to be called.
-        self.limit = _STALE_AGES
-        self._heap: list[MessageId] = []
-
-    def sweep(self, messages: dict[MessageId, Row]) -> None:
-        """Forget those that are not pending any more; *messages* are all there are."""
-        self.news.clear()
-        self._heap = sorted(row.id for row in messages.values() if row.state is _PENDING)
-        self.limit = _STALE_AGES + 2 * len(messages)
-
-    def oldest(self, messages: dict[MessageId, Row]) -> Row | None:
-        """Return the oldest of *messages* that is pending."""
-        heap = self._heap
-        if self.news:
-            heap += self.news
-            self.news.clear()
-            heapq.heapify(heap)  # mostly in order already, and then it only looks
-        while heap:
-            row = messages.get(heap[0])
-            if row is not None and row.state is _PENDING:
-                return row
-            heapq.heappop(heap)
-        return None
+    def record(self, outcome: Outcome, now: float) -> Record:
+        """Return what may be kept of the message, which ends at *now*."""
+        return Record(
+            id=self.id,
+            status=Status.CANCELLED if self.cancelled else outcome.status,
+            size=self.size,
+            priority=self.priority,
+            attempt=self.attempt,
+            enqueued_at=self.enqueued_at,
+            claimed_at=self.claimed_at,
+            finished_at=now,
+            key=self.draft.key,
+            reason=self.reason,
+            extra=self.draft.extra,
+            detail=outcome.detail,
+        )
 
 
 class QueueRow:
@@ -140,10 +147,12 @@ class QueueRow:
         "buried",
         "children",
         "dead",
+        "dead_bytes",
         "delayed",
         "dequeued",
         "enqueued",
         "expired",
+        "held",
         "keys",
         "line",
         "messages",
@@ -151,9 +160,12 @@ class QueueRow:
         "paused",
         "processing",
         "queue",
+        "records",
+        "set_aside",
         "staged",
         "staged_bytes",
         "unacked_bytes",
+        "waiting",
     )
 
     def __init__(self, queue: Queue) -> None:
@@ -164,11 +176,20 @@ class QueueRow:
         #: Pending and processing ones, by id.
         self.messages: dict[MessageId, Row] = {}
         self.dead: dict[MessageId, Row] = {}
+        self.records = Records()
         self.line = Line()
-        self.ages = Ages()
+        #: For whoever pages: pending ones by rank,
+        self.waiting = Shelf(_ranks(self.messages, State.PENDING))
+        #: those in processing by rank,
+        self.held = Shelf(_ranks(self.messages, State.PROCESSING))
+        #: and dead ones by id.
+        self.set_aside = Shelf(_ids(self.dead, State.DEAD))
+        #: Pending ones by id, whose rank is another.
+        self.ages = Shelf(_ids(self.messages, State.PENDING))
         self.keys = Keys()
         self.staged_bytes = 0
         self.unacked_bytes = 0
+        self.dead_bytes = 0
         self.processing = 0
         #: Pending ones whose delay is not known to be over, and which are not paused.
         self.delayed = 0
@@ -185,15 +206,35 @@ class QueueRow:
         """Return both counts."""
         return Counts(pending=len(self.messages) - self.processing, processing=self.processing)
 
+    def check_room(self, room: Room, size: int) -> None:
+        """Raise `QueueFull` if there is no room for one more message of *size* bytes."""
+        if room.messages and len(self.messages) + len(self.staged) >= room.messages:
+            raise QueueFull(f"the queue has room for {room.messages} messages")
+        if room.bytes:
+            self.check_bytes(room, size)
+
+    def check_bytes(self, room: Room, more: int) -> None:
+        """Raise `QueueFull` if there is no room for *more* bytes."""
+        if self.unacked_bytes + self.staged_bytes + more > room.bytes:
+            raise QueueFull(f"the queue has room for {room.bytes} bytes")
+
+    def oldest(self) -> Row | None:
+        """Return the pending message of the lowest id."""
+        first = self.waiting.page(0, 1)  # what is above 0 and no id is of a lower priority
+        found = [self.messages[message_at(place)] for place in first if place <= MAX_MESSAGE_ID]
+        found += [self.messages[MessageId(each)] for each in self.ages.page(None, 1)]
+        return min(found, key=lambda row: row.id, default=None)
+
     def stats(self) -> Stats:
         """Return all counts and totals."""
-        oldest = self.ages.oldest(self.messages)
+        oldest = self.oldest()
         return Stats(
             pending=len(self.messages) - self.processing,
             processing=self.processing,
             delayed=self.delayed,
             paused=self.paused,
             dead=len(self.dead),
+            done=len(self.records),
             unacked_bytes=self.unacked_bytes,
             oldest_pending=None if oldest is None else oldest.enqueued_at,
             enqueued=self.enqueued,
@@ -203,3 +244,23 @@ class QueueRow:
             expired=self.expired,
             buried=self.buried,
         )
+
+
+def _ranks(rows: dict[MessageId, Row], state: State) -> Callable[[Iterable[int]], list[int]]:
+    """Return what finds those ranks among others at which one of *rows* stands in *state*."""
+    get = rows.get
+
+    def alive(ranks: Iterable[int]) -> list[int]:
+        return [
+            rank
+            for rank in ranks
+            if (row := get(message_at(rank))) is not None and row.state is state and row.rank == rank
+        ]
+
+    return alive
+
+
+def _ids(rows: dict[MessageId, Row], state: State) -> Callable[[Iterable[int]], list[int]]:
+    """Return what finds those ids among others of which there is one of *rows* in *state*."""
+    get = rows.get
+    return lambda ids: [each for each in ids if (row := get(MessageId(each))) is not None and row.state is state]

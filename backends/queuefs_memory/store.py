@@ -9,14 +9,16 @@ from queuefs.errors import QueueNotFound
 from queuefs.lifecycle import State
 from queuefs.message import ROOT
 from queuefs_memory.deadlines import Deadlines
+from queuefs_memory.shelf import MAX_NEWS
 
 if TYPE_CHECKING:
     from queuefs.clock import ClockMark
-    from queuefs.message import QueueId
+    from queuefs.message import Outcome, QueueId, Retention
     from queuefs_memory.rows import QueueRow, Row
 
 # Read once: an attribute of an enum class costs as much as the rest of a short method.
 _PENDING = State.PENDING
+_PROCESSING = State.PROCESSING
 _DEAD = State.DEAD
 
 
@@ -46,6 +48,13 @@ class Store:
         except KeyError:
             raise QueueNotFound from None
 
+    def _told(self, queue: QueueId, keep: Retention | None) -> QueueRow:
+        """Return a queue, whose records are kept from now on as *keep* says."""
+        row = self._queue(queue)
+        if keep is not None:
+            row.records.keep = keep
+        return row
+
     def _place(self, parent: QueueId) -> dict[str, QueueRow]:
         """Return the children of *parent*, which must exist."""
         return self._top if parent == ROOT else self._queue(parent).children
@@ -60,10 +69,12 @@ class Store:
         """Let *row*, pending as of now, stand in line, or be delayed."""
         row.state = _PENDING
         queue = row.queue
-        ages = queue.ages
-        ages.news.append(row.id)
-        if len(ages.news) > ages.limit:
-            ages.sweep(queue.messages)
+        news = queue.waiting.news
+        news.append(row.rank)
+        if len(news) > MAX_NEWS:
+            queue.waiting.tidy()
+        if row.priority:
+            queue.ages.add(row.id)
         if row.due is None:
             queue.line.add(row)
         else:
@@ -71,6 +82,24 @@ class Store:
             self._delays.start(row, row.due)
         if row.expires_at is not None:
             self._lives.start(row, row.expires_at)
+
+    def _hold(self, row: Row, until: float) -> None:
+        """Let *row*, which is out of line, be in processing."""
+        row.state = _PROCESSING
+        row.lease_until = until
+        self._leases.start(row, until)
+        queue = row.queue
+        queue.processing += 1
+        news = queue.held.news
+        news.append(row.rank)
+        if len(news) > MAX_NEWS:
+            queue.held.tidy()
+
+    def _pause(self, row: Row) -> None:
+        """Let *row*, pending and not paused, be paused."""
+        self._step_aside(row)
+        row.paused = True
+        row.queue.paused += 1
 
     def _step_aside(self, row: Row) -> None:
         """Let *row*, pending and not paused, not be handed out."""
@@ -96,6 +125,14 @@ class Store:
         row.queue.processing -= 1
         self._leases.end(row)
 
+    def _join(self, row: Row) -> None:
+        """Take *row* in as unacknowledged; where it stands is the caller's."""
+        queue = row.queue
+        queue.messages[row.id] = row
+        queue.unacked_bytes += row.size
+        if row.draft.key is not None:
+            queue.keys.hold(row.draft.key, row.id)
+
     def _leave(self, row: Row) -> None:
         """Take *row*, which is neither in processing nor in line any more, out of what is unacknowledged."""
         queue = row.queue
@@ -104,18 +141,25 @@ class Store:
         if row.draft.key is not None:
             queue.keys.release(row.draft.key, row.id)
 
-    def _remove_pending(self, row: Row) -> None:
+    def _done(self, row: Row, outcome: Outcome, now: float, keep: Retention | None) -> None:
+        """Let *row*, which is neither in processing nor in line any more, be done."""
+        self._leave(row)
+        if keep is not None:
+            row.queue.records.add(row.record(outcome, now))
+
+    def _die(self, row: Row) -> None:
+        """Let *row*, which is unacknowledged no more, be dead."""
+        row.state = _DEAD
+        queue = row.queue
+        queue.dead[row.id] = row
+        queue.dead_bytes += row.size
+        queue.set_aside.add(row.id)
+
+    def _stop_waiting(self, row: Row) -> None:
+        """Take *row*, pending, out of line; what becomes of it is the caller's."""
         if row.paused:
             row.queue.paused -= 1
         else:
             self._step_aside(row)
         if row.expires_at is not None:
             self._lives.end(row)
-        self._leave(row)
-
-    def _bury(self, row: Row) -> None:
-        """Let *row*, whose claim has ended, be dead."""
-        self._leave(row)
-        row.state = _DEAD
-        row.queue.dead[row.id] = row
-        row.queue.buried += 1

@@ -81,6 +81,12 @@ class Tree(Store):
         row.queue = replace(row.queue, owner=owner)
 
     @at_once
+    def set_file_owner(self, queue: QueueId, file: str, owner: Owner) -> None:
+        """Change who owns one file of a queue."""
+        row = self._queue(queue)
+        row.queue = replace(row.queue, files={**row.queue.files, file: owner})
+
+    @at_once
     def set_config(self, queue: QueueId, config: bytes, *, expected: bytes) -> bool:
         """Replace the config if it is still *expected*."""
         row = self._queue(queue)

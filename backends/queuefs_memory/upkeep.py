@@ -1,13 +1,13 @@
-"""Upkeep: what is due, the clock mark, and a look for disagreements."""
+"""Upkeep: what is due, the clock mark, and what room there is."""
 
 from __future__ import annotations
 
-from collections import Counter
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from queuefs.backend import Overdue, Tick
-from queuefs.lifecycle import State
-from queuefs.message import Ref
+from queuefs.message import MessageId, Ref, Space
 from queuefs.ticket import at_once
 from queuefs_memory.store import Store
 
@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 
     from queuefs.backend import Transition
     from queuefs.clock import ClockMark
-    from queuefs.message import MessageId, QueueId
-    from queuefs_memory.rows import QueueRow, Row
+    from queuefs.message import QueueId
+
+_AVAILABLE = re.compile(r"^MemAvailable: *([0-9]+) kB$", re.MULTILINE)
 
 
 class Upkeep(Store):
-    """`tick` to `audit`."""
+    """`tick` to `last_id`."""
 
     @at_once
     def tick(self, *, now: float, limit: int) -> Tick:
@@ -29,16 +30,21 @@ class Upkeep(Store):
         rows, next_end = self._leases.look(now, limit)
         lapsed: list[tuple[QueueId, MessageId]] = []
         while len(lapsed) < limit and (row := self._lives.pop(now)) is not None:
-            self._remove_pending(row)
+            self._stop_waiting(row)
+            self._leave(row)
             lapsed.append((row.queue.queue.id, row.id))
         for _ in range(limit):
             if (row := self._delays.pop(now)) is None:
                 break
             self._ripen_one(row)
         ripe, self._ripe = list(self._ripe), {}
-        for queue in self._queues.values():
+        terminated: list[tuple[QueueId, MessageId]] = []
+        ends = [next_end, self._lives.next_at(), self._delays.next_at()]
+        for number, queue in self._queues.items():
             queue.keys.forget(now)
-        moments = [at for at in (next_end, self._lives.next_at(), self._delays.next_at()) if at is not None]
+            terminated += [(number, each) for each in queue.records.drop(now, limit - len(terminated))]
+            ends.append(queue.records.next_at())
+        moments = [at for at in ends if at is not None]
         return Tick(
             overdue=[
                 Overdue(
@@ -52,6 +58,7 @@ class Upkeep(Store):
             lapsed=lapsed,
             ripe=ripe,
             adopted=[],
+            terminated=terminated,
             next_due=max(0.0, min(moments) - now) if moments else None,
         )
 
@@ -69,75 +76,18 @@ class Upkeep(Store):
         self._clock = mark
 
     @at_once
-    def audit(self) -> Sequence[str]:
-        """Return what does not agree."""
-        found = []
-        for number, row in self._queues.items():
-            facts = {
-                "is not where its parent has it": self._children(row.queue.parent).get(row.queue.name) is row,
-                **_about_messages(row),
-                **_about_counts(row),
-                "has a message in processing without a lease": all(
-                    self._leases.holds(m, m.lease_until) for m in _in_state(row, State.PROCESSING)
-                ),
-                "has a pending message whose end would be slept over": all(
-                    self._lives.holds(m, m.expires_at) for m in _in_state(row, State.PENDING) if m.expires_at
-                ),
-                "has a delayed message whose delay would not end": row.delayed
-                == sum(self._delays.holds(m, m.due) for m in _in_state(row, State.PENDING)),
-            }
-            found += [f"queue {number} {what}" for what, holds in facts.items() if not holds]
-        rows = self._queues.values()
-        if len(self._leases) != sum(row.processing for row in rows):
-            found.append("there are leases of messages that are not in processing")
-        if len(self._delays) != sum(row.delayed for row in rows):
-            found.append("there are delays of messages that are not delayed")
-        if len(self._lives) != sum(m.expires_at is not None for row in rows for m in _in_state(row, State.PENDING)):
-            found.append("there are ends of messages that are not pending")
-        return found
-
-
-def _in_state(queue: QueueRow, state: State) -> Sequence[Row]:
-    return [row for row in queue.messages.values() if row.state is state]
-
-
-def _about_messages(queue: QueueRow) -> dict[str, bool]:
-    """Say of each message whether it is where its state wants it."""
-    messages = queue.messages.values()
-    in_line = queue.line.rows()
-    pending = _in_state(queue, State.PENDING)
-    return {
-        "has an unacknowledged message in another state": all(
-            m.state in {State.PENDING, State.PROCESSING} for m in messages
-        ),
-        "has a staged message in another state": all(m.state is State.STAGED for m in queue.staged.values()),
-        "has a dead message in another state": all(m.state is State.DEAD for m in queue.dead.values()),
-        "hands out what it may not": all(
-            queue.messages.get(m.id) is m and m.state is State.PENDING and not m.paused for m in in_line
+    def space(self) -> Space:
+        """Return how many bytes payloads take up, and the memory that is there for more."""
+        found = _AVAILABLE.search(Path("/proc/meminfo").read_text())
+        assert found is not None  # Linux has had it since 3.14
+        queues = self._queues.values()
+        return Space(
+            used=sum(queue.staged_bytes + queue.unacked_bytes + queue.dead_bytes for queue in queues),
+            free=1024 * int(found[1]),
+            messages=sum(len(queue.messages) for queue in queues),
         )
-        and len(in_line) == len({m.id for m in in_line}),
-        # one whose time is over is out of line before it is gone, and one with a delay comes back to it in time
-        "has a message that will never be handed out": {
-            m.id for m in pending if not m.paused and m.due is None and m.expires_at is None
-        }
-        <= {m.id for m in in_line},
-        "has a cancelled message that is not in processing": all(
-            m.state is State.PROCESSING or not m.cancelled for m in messages
-        ),
-        "has keys of others": queue.keys.held() == {(m.draft.key, m.id) for m in messages if m.draft.key is not None},
-    }
 
-
-def _about_counts(queue: QueueRow) -> dict[str, bool]:
-    """Say of each count whether it is right."""
-    messages = queue.messages.values()
-    states = Counter(m.state for m in messages)
-    oldest = min((m.id for m in messages if m.state is State.PENDING), default=None)
-    found = queue.ages.oldest(queue.messages)
-    return {
-        "has messages in processing that are not counted": states[State.PROCESSING] == queue.processing,
-        "has paused messages that are not counted": sum(m.paused for m in messages) == queue.paused,
-        "has another number of bytes": queue.unacked_bytes == sum(len(m.data) for m in messages),
-        "has another number of staged bytes": queue.staged_bytes == sum(m.size for m in queue.staged.values()),
-        "has an older message than it knows": oldest == (None if found is None else found.id),
-    }
+    @at_once
+    def last_id(self) -> MessageId | None:
+        """Return the highest id that was given."""
+        return MessageId(self._last_id) if self._last_id else None

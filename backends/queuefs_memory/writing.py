@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from queuefs.errors import BadValue, IdsExhausted, MessageNotFound, QueueFull
+from queuefs.errors import BadValue, IdInUse, IdsExhausted, MessageNotFound
 from queuefs.message import MAX_MESSAGE_ID, MessageId
 from queuefs.ticket import at_once
 from queuefs_memory.rows import Row
@@ -12,27 +12,42 @@ from queuefs_memory.store import Store
 
 if TYPE_CHECKING:
     from queuefs.message import Draft, QueueId, Room
-    from queuefs_memory.rows import QueueRow
 
 
 class Writing(Store):
     """`stage` to `discard`."""
 
     @at_once
-    def stage(self, queue: QueueId, data: bytes, *, draft: Draft, room: Room, partial: bool, now: float) -> MessageId:  # noqa: ARG002 - a mark for after a crash, which nothing here survives
+    def stage(
+        self,
+        queue: QueueId,
+        data: bytes,
+        *,
+        draft: Draft,
+        room: Room,
+        partial: bool,  # noqa: ARG002 - a mark for after a crash, which nothing here survives
+        now: float,
+        message: MessageId | None = None,
+    ) -> MessageId:
         """Store the beginning of a message."""
         target = self._queue(queue)
-        if room.messages and len(target.messages) + len(target.staged) >= room.messages:
-            raise QueueFull(f"the queue has room for {room.messages} messages")
-        if room.bytes:
-            _check_bytes(target, room, len(data))
-        if self._last_id >= MAX_MESSAGE_ID:
-            raise IdsExhausted
-        self._last_id += 1
-        number = MessageId(self._last_id)
+        if message is not None and self._is_in_use(message):
+            raise IdInUse(f"there is a message {message} already")
+        target.check_room(room, len(data))
+        number = self._next_id() if message is None else message
+        self._last_id = max(self._last_id, number)
         target.staged[number] = Row(number, target, data, draft, now)
         target.staged_bytes += len(data)
         return number
+
+    def _next_id(self) -> MessageId:
+        if self._last_id >= MAX_MESSAGE_ID:
+            raise IdsExhausted
+        return MessageId(self._last_id + 1)
+
+    def _is_in_use(self, message: MessageId) -> bool:
+        """Say whether any queue has something of that id: it names one message of the whole store."""
+        return any(message in there for row in self._queues.values() for there in (row.messages, row.dead, row.staged))
 
     @at_once
     def append(
@@ -53,7 +68,7 @@ class Writing(Store):
         if offset != row.size:
             raise BadValue(f"message {message} has {row.size} bytes, so byte {offset} can't be next")
         if room.bytes:
-            _check_bytes(target, room, len(data))
+            target.check_bytes(room, len(data))
         row.chunks.append(data)
         row.size += len(data)
         target.staged_bytes += len(data)
@@ -72,8 +87,7 @@ class Writing(Store):
             if first is not None:
                 return first
             target.keys.publish(draft.key, message, now=now, window=window)
-        row.data = b"".join(row.chunks)
-        row.chunks.clear()
+        row.join_chunks()
         target.messages[message] = row
         target.unacked_bytes += row.size
         target.enqueued += 1
@@ -96,8 +110,3 @@ class Writing(Store):
         row = target.staged.pop(message, None)
         if row is not None:
             target.staged_bytes -= row.size
-
-
-def _check_bytes(target: QueueRow, room: Room, more: int) -> None:
-    if target.unacked_bytes + target.staged_bytes + more > room.bytes:
-        raise QueueFull(f"the queue has room for {room.bytes} bytes")

@@ -10,7 +10,7 @@ import trio
 from queuefs.backend import Settled
 from queuefs.errors import MessageNotFound
 from queuefs.lifecycle import State
-from queuefs.message import ROOT, Draft, Message, MessageId, Owner, QueueId, Ref, Room, Verdict
+from queuefs.message import ROOT, Draft, Message, MessageId, Owner, QueueId, Ref, Retention, Room, Verdict
 from queuefs.registry import open_backend
 
 if TYPE_CHECKING:
@@ -36,6 +36,12 @@ OWNER = Owner(uid=1000, gid=100, mode=0o750)
 
 #: No limit.
 ANY = Room()
+
+#: Records enough for a test, and long enough.
+KEEP = Retention(records=100, seconds=FOREVER)
+
+#: No record.
+NONE = Retention(records=0, seconds=0.0)
 
 
 class Contract:
@@ -258,6 +264,8 @@ async def state_of(backend: Backend, queue: QueueId, message: MessageId, *, size
     (found,) = await backend.find(queue, [message])
     if found is not None:
         return found.state
+    if (await backend.find_records(queue, [message], now=START))[0] is not None:
+        return State.DONE
     try:
         await backend.append(queue, message, b"", offset=size, partial=False, room=ANY)
     except MessageNotFound:

@@ -49,13 +49,13 @@ async def bring_back(backend: Backend, queue: QueueId, messages: Sequence[Messag
                 await change(queue, [message])
         return
     claimed = await take(backend, queue, 100, lease=0.0, lifo=lifo, now=LATER)
-    await backend.undo(queue, [each.receipt for each in claimed if each.id not in messages])
+    await backend.undo(queue, [each.receipt for each in claimed if each.id not in messages], now=START)
     for message in messages:
         match how:
             case "nack":
                 await nack(backend, queue, [Ref(message)])
             case "undo":
-                await backend.undo(queue, [Ref(message)])
+                await backend.undo(queue, [Ref(message)], now=START)
             case "expire":
                 await backend.expire(queue, [Verdict(ref=Ref(message))], now=LATER)
             case "delay":
@@ -210,14 +210,14 @@ class ClaimingContract(Contract):
         """`undo`: pending again, attempt one lower, claims as it is, so the old receipt stays void."""
         await put(backend, queue, b"again")
         first = await take_one(backend, queue)
-        assert list(await backend.undo(queue, [first.receipt])) == [Settled.DONE]
+        assert list(await backend.undo(queue, [first.receipt], now=START)) == [Settled.DONE]
         undone = await find(backend, queue, first.id)
         assert (undone.state, undone.attempt, undone.claims, undone.lease_until) == (State.PENDING, 0, 1, None)
         second = await take_one(backend, queue)
         assert (second.attempt, second.claims, second.data) == (1, 2, b"again")
         assert await find(backend, queue, first.id) == replace(second, data=None)
-        assert list(await backend.ack(queue, [first.receipt])) == [Settled.STALE]
-        assert list(await backend.ack(queue, [second.receipt])) == [Settled.DONE]
+        assert list(await backend.ack(queue, [first.receipt], now=START)) == [Settled.STALE]
+        assert list(await backend.ack(queue, [second.receipt], now=START)) == [Settled.DONE]
 
     async def test_a_nack_or_the_end_of_a_lease_was_an_attempt(self, backend: Backend, queue: QueueId) -> None:
         """Attempt and claims stay, and the next claim counts on."""

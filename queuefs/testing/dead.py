@@ -140,7 +140,7 @@ class DeadContract(Contract):
         assert list(await backend.dead(queue)) == []
         new = await take_one(backend, queue, now=LATER)
         assert (new.id, new.data, new.attempt, new.receipt) == (message, b"abc", 1, Ref(message, 3))
-        assert list(await backend.ack(queue, [old.receipt])) == [STALE]
+        assert list(await backend.ack(queue, [old.receipt], now=START)) == [STALE]
 
     async def test_all_are_retried_or_dropped(self, backend: Backend, queue: QueueId) -> None:
         """With None there is one answer for each; none where none is dead; another queue's stay."""

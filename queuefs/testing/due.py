@@ -131,7 +131,7 @@ class DelayContract(Contract):
         """Its delay was over when it was claimed."""
         message = await put(backend, queue, draft=Draft(delay=BRIEF))
         claimed = await take_one(backend, queue, now=LATER)
-        await backend.undo(queue, [claimed.receipt])
+        await backend.undo(queue, [claimed.receipt], now=START)
         assert (await find(backend, queue, message)).due is None
         assert (await take_one(backend, queue, now=LATER)).id == message
 
@@ -197,7 +197,7 @@ class LifeContract(Contract):
         assert list(tick.lapsed) == []
         assert tick.next_due == INSTANT or (backend.traits.shared and tick.next_due)
         claimed = await take_one(backend, queue, now=before)
-        await backend.undo(queue, [claimed.receipt])
+        await backend.undo(queue, [claimed.receipt], now=START)
         assert list(await peek(backend, queue, now=START + 10)) == []
         assert list(await take(backend, queue, now=START + 10)) == []
         assert await backend.counts(queue) == Counts(pending=1, processing=0)
@@ -215,7 +215,7 @@ class LifeContract(Contract):
         assert list(await backend.dead(queue)) == []
         assert await state_of(backend, queue, message, size=3) is State.GONE
         assert list(await backend.payloads(queue, [message])) == [None]
-        assert list(await backend.ack(queue, [Ref(message)])) == [Settled.UNKNOWN]
+        assert list(await backend.ack(queue, [Ref(message)], now=START)) == [Settled.UNKNOWN]
         await backend.remove_queue(queue)
 
     async def test_what_is_delayed_or_paused_lapses_too(self, backend: Backend, queue: QueueId) -> None:
@@ -256,9 +256,9 @@ class LifeContract(Contract):
         claimed = await take(backend, queue, 4, lease=LEASE)
         late = START + LEASE
         assert list((await backend.tick(now=late, limit=100)).lapsed) == []
-        await backend.ack(queue, [claimed[0].receipt])
+        await backend.ack(queue, [claimed[0].receipt], now=START)
         await nack(backend, queue, [claimed[1].receipt], now=late)
-        await backend.undo(queue, [claimed[2].receipt])
+        await backend.undo(queue, [claimed[2].receipt], now=START)
         assert list(await backend.expire(queue, [Verdict(ref=claimed[3].receipt)], now=late)) == [Settled.DONE]
         assert await backend.counts(queue) == Counts(pending=3, processing=0)
         assert list(await take(backend, queue, 9, now=late)) == []

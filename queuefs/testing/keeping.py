@@ -65,7 +65,7 @@ class DurableContract(Contract):
             for data, priority in [(bytes(range(256)), 0), (b"", 5), (b"c", -5), (b"d", 5)]:
                 await put(backend, queue, data, priority=priority)
             await lose(backend, queue)
-            await backend.undo(queue, [(await take_one(backend, queue)).receipt])
+            await backend.undo(queue, [(await take_one(backend, queue)).receipt], now=START)
             claimed = await take_one(backend, queue, lease=LEASE)
             before = list(await backend.snapshot(queue))
             payloads = list(await backend.payloads(queue, [message.id for message in before]))
@@ -86,7 +86,7 @@ class DurableContract(Contract):
         async with self.open_store(url) as backend:
             queue = await new_queue(backend, "jobs")
             message = await put(backend, queue)
-            await backend.ack(queue, [(await take_one(backend, queue)).receipt])
+            await backend.ack(queue, [(await take_one(backend, queue)).receipt], now=START)
             discarded = await stage(backend, queue)
             await backend.discard(queue, discarded)
         async with self.open_store(url) as backend:
@@ -110,12 +110,12 @@ class DurableContract(Contract):
             dead = await put_dead(backend, queue, b"dead", draft=Draft(key="dead", extra=b"\0\xff"))
             cancelled = await put(backend, queue, b"cancelled", draft=Draft(key="cancelled"))
             await take_one(backend, queue)
-            await backend.cancel(queue, [cancelled])
+            await backend.cancel(queue, [cancelled], now=START)
             await put(backend, queue, draft=Draft(delay=FOREVER, ttl=2 * FOREVER, extra=b"x"))
             paused = await put(backend, queue, draft=Draft(priority=-1, key="é"))
             await backend.pause(queue, [paused])
             gone = await put(backend, queue, draft=Draft(key="gone"), window=FOREVER)
-            await backend.cancel(queue, [gone])
+            await backend.cancel(queue, [gone], now=START)
             free = await put(backend, queue)
             await take_one(backend, queue)
             await backend.nack(queue, [Verdict(ref=Ref(free), reason="é\n")], now=START)
@@ -197,7 +197,7 @@ class DurableContract(Contract):
             used = await put(backend, queue, draft=Draft(key="used"), window=FOREVER)
             twins = [await stage(backend, queue, draft=Draft(key="twin")) for _ in range(2)]
             late = await stage(backend, queue, draft=Draft(key="late"))
-            await backend.cancel(queue, [await put(backend, queue, draft=Draft(key="late"), window=FOREVER)])
+            await backend.cancel(queue, [await put(backend, queue, draft=Draft(key="late"), window=FOREVER)], now=START)
         async with self.open_store(url) as backend:
             tick = await backend.tick(now=START + 1, limit=100)
             there = set(ids(await backend.snapshot(queue)))

@@ -131,14 +131,14 @@ class KeyContract(Contract):
         await lose(backend, queue)
         assert await in_use(backend, queue) == message
         await take_one(backend, queue)
-        await backend.undo(queue, refs)
+        await backend.undo(queue, refs, now=START)
         assert await in_use(backend, queue) == message
         await take_one(backend, queue)
         assert await in_use(backend, queue) == message
         await nack(backend, queue, refs)
         assert await in_use(backend, queue) == message
         await take_one(backend, queue)
-        await backend.cancel(queue, [message])
+        await backend.cancel(queue, [message], now=START)
         assert await in_use(backend, queue) == message
         await nack(backend, queue, refs)
         assert await in_use(backend, queue) is None
@@ -173,7 +173,7 @@ class KeyContract(Contract):
         """Published less than so long ago: at the end no more. It counts from the publication, not from the ack."""
         message = await put(backend, queue, draft=KEYED, now=START + 1, window=8)
         claimed = await take_one(backend, queue, now=START + 5)
-        await backend.ack(queue, [claimed.receipt])
+        await backend.ack(queue, [claimed.receipt], now=START)
         assert await in_use(backend, queue, now=START + 9 - 2**-7, window=8) == message
         assert await in_use(backend, queue, now=START + 9, window=8) is None
         assert await put(backend, queue, draft=KEYED, now=START + 9, window=8) > message
@@ -220,9 +220,9 @@ class KeyContract(Contract):
         assert list(await backend.retry(queue, None, now=START)) == [Settled.DONE]
         assert await backend.counts(queue) == Counts(pending=2, processing=0)
         assert await in_use(backend, queue) in {dead.id, second}
-        await backend.cancel(queue, [second])
+        await backend.cancel(queue, [second], now=START)
         assert await in_use(backend, queue) == dead.id
-        await backend.cancel(queue, [dead.id])
+        await backend.cancel(queue, [dead.id], now=START)
         assert await in_use(backend, queue) is None
 
     async def test_a_dropped_dead_message_has_no_key(self, backend: Backend, queue: QueueId) -> None:
@@ -260,9 +260,9 @@ class KeyContract(Contract):
         """Let a message leave what is unacknowledged."""
         match how:
             case "ack":
-                await backend.ack(queue, [(await take_one(backend, queue)).receipt])
+                await backend.ack(queue, [(await take_one(backend, queue)).receipt], now=START)
             case "cancel":
-                await backend.cancel(queue, [message])
+                await backend.cancel(queue, [message], now=START)
             case "clear":
                 await backend.clear(queue)
             case "lapse":

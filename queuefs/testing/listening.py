@@ -80,7 +80,7 @@ class ListeningContract(Contract):
         heard: list[Transition] = []
         backend.listen(heard.extend)
         await put(backend, queue)
-        await backend.ack(queue, [(await take_one(backend, queue)).receipt])
+        await backend.ack(queue, [(await take_one(backend, queue)).receipt], now=START)
         await backend.tick(now=START, limit=10)
         await trio.testing.wait_all_tasks_blocked()
         assert [each for each in heard if each.queue is not None] == []
@@ -92,7 +92,7 @@ class ListeningContract(Contract):
         async with self.open_store(url) as other:
             await ears.open(other, queue)
             own = await put(backend, queue, priority=9)
-            await backend.ack(queue, [(await take_one(backend, queue)).receipt])
+            await backend.ack(queue, [(await take_one(backend, queue)).receipt], now=START)
             expected = set()
             for verb in OTHERS_VERBS:
                 message = await self._let_do(other, queue, verb)
@@ -110,24 +110,31 @@ class ListeningContract(Contract):
             await ears.hear({ANYTHING})
             await ears.open(other, queue)
 
-    async def _let_do(self, other: Backend, queue: QueueId, verb: Verb) -> MessageId:
+    async def _let_do(  # noqa: C901 - a table
+        self, other: Backend, queue: QueueId, verb: Verb
+    ) -> MessageId:
         """Let *other* make a step that is called *verb*; return its message, the only one in the queue."""
         await other.clear(queue)
         message = await put(other, queue)
-        if verb is Verb.PUBLISH:
-            return message
-        if verb in {Verb.PAUSE, Verb.RESUME, Verb.CANCEL}:
-            await {Verb.PAUSE: other.pause, Verb.RESUME: other.resume, Verb.CANCEL: other.cancel}[verb](
-                queue, [message]
-            )
-            return message
+        match verb:
+            case Verb.PUBLISH:
+                return message
+            case Verb.PAUSE:
+                await other.pause(queue, [message])
+                return message
+            case Verb.RESUME:
+                await other.resume(queue, [message])
+                return message
+            case Verb.CANCEL:
+                await other.cancel(queue, [message], now=START)
+                return message
         claimed = await take_one(other, queue, lease=0.0)
         refs = [claimed.receipt]
         match verb:
             case Verb.UNDO:
-                await other.undo(queue, refs)
+                await other.undo(queue, refs, now=START)
             case Verb.ACK:
-                await other.ack(queue, refs)
+                await other.ack(queue, refs, now=START)
             case Verb.NACK:
                 await nack(other, queue, refs)
             case Verb.EXPIRE:

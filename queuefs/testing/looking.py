@@ -72,7 +72,7 @@ class LookingContract(Contract):
         first, second = await take(backend, queue, 2)
         assert await backend.unacked_bytes(queue) == 3210
         await nack(backend, queue, [first.receipt])
-        await backend.ack(queue, [second.receipt])
+        await backend.ack(queue, [second.receipt], now=START)
         assert await backend.unacked_bytes(queue) == 3200
         await publish(backend, queue, staged)
         assert await backend.unacked_bytes(queue) == 43_200
@@ -113,7 +113,7 @@ class LookingContract(Contract):
         claimed = await take_one(backend, queue)
         wanted = [given[2], elsewhere, given[0], staged, MessageId(MAX_MESSAGE_ID), given[1], given[2]]
         assert list(await backend.payloads(queue, wanted)) == [b"c", None, b"a", None, None, b"", b"c"]
-        await backend.ack(queue, [claimed.receipt])
+        await backend.ack(queue, [claimed.receipt], now=START)
         assert list(await backend.payloads(queue, given)) == [None, b"", b"c"]
         assert list(await backend.payloads(queue, [])) == []
 

@@ -56,7 +56,7 @@ async def call(backend: Backend, verb: str, queue: QueueId, messages: Sequence[M
         case "resume":
             return list(await backend.resume(queue, messages))
         case "cancel":
-            return list(await backend.cancel(queue, messages))
+            return list(await backend.cancel(queue, messages, now=START))
         case "retry":
             return list(await backend.retry(queue, messages, now=START))
         case _:
@@ -74,7 +74,7 @@ class NamingContract(Contract):
         await backend.drop(queue, [dead.id])
         await put(backend, queue)
         acked = await take_one(backend, queue)
-        await backend.ack(queue, [acked.receipt])
+        await backend.ack(queue, [acked.receipt], now=START)
         staged = await stage(backend, queue)
         theirs = await put(backend, other)
         messages = [MessageId(MAX_MESSAGE_ID), staged, elsewhere.id, theirs, acked.id, dead.id]
@@ -173,7 +173,7 @@ class PauseContract(Contract):
         """It is pending in all else."""
         cancelled, cleared = [await put(backend, queue, b"abc") for _ in range(2)]
         await backend.pause(queue, [cancelled, cleared])
-        assert list(await backend.cancel(queue, [cancelled])) == [DONE]
+        assert list(await backend.cancel(queue, [cancelled], now=START)) == [DONE]
         assert list(await backend.resume(queue, [cancelled])) == [UNKNOWN]
         assert await backend.clear(queue) == Counts(pending=1, processing=0)
         assert (await backend.stats(queue)).paused == 0
@@ -187,7 +187,7 @@ class CancelContract(Contract):
         first, second, delayed = [
             await put(backend, queue, b"abc", draft=Draft(delay=delay)) for delay in (0, 0, FOREVER)
         ]
-        assert list(await backend.cancel(queue, [first, delayed])) == [DONE, DONE]
+        assert list(await backend.cancel(queue, [first, delayed], now=START)) == [DONE, DONE]
         assert await pending(backend, queue) == [second]
         assert await backend.unacked_bytes(queue) == 3  # noqa: PLR2004 - as above
         assert await state_of(backend, queue, first, size=3) is State.GONE
@@ -199,7 +199,7 @@ class CancelContract(Contract):
         await take_one(backend, queue)
         before = await find(backend, queue, message)
         for _ in range(2):
-            assert list(await backend.cancel(queue, [message])) == [DONE]
+            assert list(await backend.cancel(queue, [message], now=START)) == [DONE]
             assert await find(backend, queue, message) == replace(before, cancelled=True)
         assert await backend.counts(queue) == Counts(pending=0, processing=1)
 
@@ -207,7 +207,7 @@ class CancelContract(Contract):
         """The lease starts anew all the same; whose claim is over is told that instead."""
         message = await put(backend, queue)
         claimed = await take_one(backend, queue, lease=0.0)
-        await backend.cancel(queue, [message])
+        await backend.cancel(queue, [message], now=START)
         refs = [claimed.receipt, Ref(message, 7), Ref(message)]
         assert list(await backend.extend(queue, refs, lease=FOREVER, now=START)) == [CANCELLED, STALE, CANCELLED]
         assert await overdue(backend) == []
@@ -221,7 +221,7 @@ class CancelContract(Contract):
         """Neither pending nor dead, however it was asked for, and the answer is that it was done."""
         message = await put(backend, queue, b"abc")
         claimed = await take_one(backend, queue, lease=0.0)
-        await backend.cancel(queue, [message])
+        await backend.cancel(queue, [message], now=START)
         assert list(await backend.check(queue, [claimed.receipt])) == [DONE]
         verdict = Verdict(ref=claimed.receipt, delay=FOREVER, dead=how == "bury", reason="late")
         match how:
@@ -245,7 +245,7 @@ class CancelContract(Contract):
         old = await take_one(backend, queue)
         await nack(backend, queue, [old.receipt])
         await take_one(backend, queue)
-        await backend.cancel(queue, [message])
+        await backend.cancel(queue, [message], now=START)
         for verb in VERBS:
             assert await settle(backend, verb, queue, [old.receipt]) == [STALE], verb
         assert (await find(backend, queue, message)).cancelled

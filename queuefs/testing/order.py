@@ -57,7 +57,7 @@ class OrderContract(Contract):
         first = backend.claim(queue, count=1, lease=LEASE, lifo=False, now=START)
         nacked = backend.nack(queue, [Verdict(ref=Ref(message))], now=START)
         second = backend.claim(queue, count=1, lease=LEASE, lifo=False, now=START)
-        acked = backend.ack(queue, [Ref(message, 1), Ref(message, 2)])
+        acked = backend.ack(queue, [Ref(message, 1), Ref(message, 2)], now=START)
         counts = backend.counts(queue)
         assert [each.receipt for each in await first] == [Ref(message, 1)]
         assert list(await nacked) == [Settled.DONE]
@@ -80,9 +80,9 @@ class OrderContract(Contract):
         looks.append(backend.stats(queue))
         steps.append(backend.retry(queue, None, now=START))
         claims.append(claim())
-        steps.append(backend.cancel(queue, [message]))
+        steps.append(backend.cancel(queue, [message], now=START))
         steps.append(backend.extend(queue, [Ref(message)], lease=LEASE, now=START))
-        steps.append(backend.undo(queue, [Ref(message)]))
+        steps.append(backend.undo(queue, [Ref(message)], now=START))
         looks.append(backend.stats(queue))
         steps.append(backend.drop(queue, [message]))
         stats = [await look for look in looks]
@@ -151,7 +151,7 @@ class OrderContract(Contract):
             await backend.retry(queue, None, now=LATER)
             assert await backend.find_key(queue, "key", now=START, window=0) is None
             await backend.set_config(queue, b"a", expected=b"")
-            await backend.cancel(queue, [message])
+            await backend.cancel(queue, [message], now=START)
             await backend.tick(now=LATER, limit=10)
             await backend.stats(queue)
             assert await backend.counts(queue) == Counts(0, 0)
@@ -222,9 +222,9 @@ class _Hammer:
         if chance < 1 / 8:
             assert list(await nack(self._backend, self._queue, refs)) == [Settled.DONE]
         elif chance < 2 / 8:
-            assert list(await self._backend.undo(self._queue, refs)) == [Settled.DONE]
+            assert list(await self._backend.undo(self._queue, refs, now=START)) == [Settled.DONE]
         else:
-            settled = self._backend.ack(self._queue, refs)
+            settled = self._backend.ack(self._queue, refs, now=START)
             self._acks += 1
             assert list(await settled) == [Settled.DONE]
             self.acked[message.id] += 1

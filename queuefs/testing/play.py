@@ -137,8 +137,10 @@ class Play(Comparison):
             store = side.backend
             if verb == "extend":
                 return store.extend(side.queues[number], those, lease=self._span(lease), now=self._now)
-            method = {"undo": store.undo, "ack": store.ack, "check": store.check}[verb]
-            return method(side.queues[number], those)
+            if verb == "check":
+                return store.check(side.queues[number], those)
+            method = {"undo": store.undo, "ack": store.ack}[verb]
+            return method(side.queues[number], those, now=self._now)
 
         await self._both(call)
 
@@ -181,7 +183,9 @@ class Play(Comparison):
             return store.retry(number, messages, now=self._now)
         if messages is None or verb == "drop":
             return store.drop(number, messages)
-        return {"pause": store.pause, "resume": store.resume, "cancel": store.cancel}[verb](number, messages)
+        if verb == "cancel":
+            return store.cancel(number, messages, now=self._now)
+        return {"pause": store.pause, "resume": store.resume}[verb](number, messages)
 
     async def clear(self, *, queue: int) -> None:
         """Remove what is unacknowledged."""

@@ -85,8 +85,8 @@ class QueueContract(Contract):
             lambda: backend.find_key(number, "key", now=START, window=0),
             lambda: backend.discard(number, message),
             lambda: take(backend, number),
-            lambda: backend.undo(number, refs),
-            lambda: backend.ack(number, refs),
+            lambda: backend.undo(number, refs, now=START),
+            lambda: backend.ack(number, refs, now=START),
             lambda: nack(backend, number, refs),
             lambda: backend.expire(number, [Verdict(ref=refs[0])], now=START),
             lambda: backend.extend(number, refs, lease=LEASE, now=START),
@@ -94,7 +94,7 @@ class QueueContract(Contract):
             lambda: backend.clear(number),
             lambda: backend.pause(number, [message]),
             lambda: backend.resume(number, [message]),
-            lambda: backend.cancel(number, [message]),
+            lambda: backend.cancel(number, [message], now=START),
             lambda: backend.retry(number, [message], now=START),
             lambda: backend.retry(number, None, now=START),
             lambda: backend.drop(number, [message]),
@@ -187,7 +187,7 @@ class QueueContract(Contract):
         with pytest.raises(QueueNotEmpty):
             await backend.remove_queue(queue)
         assert await backend.counts(queue) == Counts(pending=0, processing=1)
-        await backend.ack(queue, [message.receipt])
+        await backend.ack(queue, [message.receipt], now=START)
 
     async def test_a_queue_that_is_written_to_is_not_removed(self, backend: Backend, queue: QueueId) -> None:
         """It raises `QueueBusy` while it has nothing but staged messages."""
@@ -218,7 +218,7 @@ class QueueContract(Contract):
         assert [queue.id for queue in await backend.children(top)] == [child]
         assert [list(await backend.snapshot(number)) for number in (top, child)] == before
         await publish(backend, child, staged)
-        await backend.ack(child, [claimed.receipt])
+        await backend.ack(child, [claimed.receipt], now=START)
         assert await backend.counts(child) == Counts(pending=2, processing=0)
 
     async def test_a_rename_frees_the_old_name(self, backend: Backend, queue: QueueId) -> None:

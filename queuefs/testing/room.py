@@ -52,7 +52,7 @@ async def free(backend: Backend, queue: QueueId, how: str) -> None:
         first = await put(backend, queue, b"", draft=Draft(key="key"))
         second = await stage(backend, queue, b"sixsix", draft=Draft(key="key"))
         assert await publish(backend, queue, second) == first
-        await backend.cancel(queue, [first])
+        await backend.cancel(queue, [first], now=START)
         return
     message = await stage(backend, queue, b"sixsix")
     if how == "discard":
@@ -61,9 +61,9 @@ async def free(backend: Backend, queue: QueueId, how: str) -> None:
     await publish(backend, queue, message)
     match how:
         case "ack":
-            await backend.ack(queue, [(await take_one(backend, queue)).receipt])
+            await backend.ack(queue, [(await take_one(backend, queue)).receipt], now=START)
         case "cancel":
-            await backend.cancel(queue, [message])
+            await backend.cancel(queue, [message], now=START)
         case _:
             await backend.clear(queue)
 
@@ -85,11 +85,11 @@ async def keep(backend: Backend, queue: QueueId, how: str) -> None:
         case "nack":
             await nack(backend, queue, refs)
         case "undo":
-            await backend.undo(queue, refs)
+            await backend.undo(queue, refs, now=START)
         case "extend":
             await backend.extend(queue, refs, lease=1.0, now=START)
         case "mark":
-            await backend.cancel(queue, [message])
+            await backend.cancel(queue, [message], now=START)
 
 
 class RoomContract(Contract):

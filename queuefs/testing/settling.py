@@ -42,9 +42,9 @@ async def settle(backend: Backend, verb: str, queue: QueueId, refs: Sequence[Ref
     """Call the method *verb* and return its answers."""
     match verb:
         case "undo":
-            return list(await backend.undo(queue, refs))
+            return list(await backend.undo(queue, refs, now=START))
         case "ack":
-            return list(await backend.ack(queue, refs))
+            return list(await backend.ack(queue, refs, now=START))
         case "nack":
             return list(await nack(backend, queue, refs))
         case "extend":
@@ -87,7 +87,7 @@ class SettlingContract(Contract):
         staged = await stage(backend, queue)
         await put(backend, queue)
         acked = await take_one(backend, queue)
-        await backend.ack(queue, [acked.receipt])
+        await backend.ack(queue, [acked.receipt], now=START)
         cleared = await put(backend, queue)
         await backend.clear(queue)
         for message in (MessageId(MAX_MESSAGE_ID), MessageId(staged + 1000), staged, elsewhere.id, acked.id, cleared):
@@ -153,7 +153,7 @@ class SettlingContract(Contract):
         """It leaves both counts, the sum of bytes and every view, for good."""
         await put(backend, queue, b"abc")
         claimed = await take_one(backend, queue)
-        await backend.ack(queue, [claimed.receipt])
+        await backend.ack(queue, [claimed.receipt], now=START)
         assert await backend.counts(queue) == Counts(pending=0, processing=0)
         assert await backend.unacked_bytes(queue) == 0
         assert list(await backend.snapshot(queue)) == []
@@ -184,7 +184,7 @@ class SettlingContract(Contract):
         before = list(await backend.snapshot(queue))
         assert list(await backend.check(queue, [claimed.receipt])) == [DONE]
         assert list(await backend.snapshot(queue)) == before
-        assert list(await backend.ack(queue, [claimed.receipt])) == [DONE]
+        assert list(await backend.ack(queue, [claimed.receipt], now=START)) == [DONE]
 
     async def test_clear_removes_all_but_the_staged(self, backend: Backend, queue: QueueId) -> None:
         """It returns how many of each there were; what is being written is published later as if nothing had been."""
@@ -196,7 +196,7 @@ class SettlingContract(Contract):
         assert await backend.counts(queue) == Counts(pending=0, processing=0)
         assert await backend.unacked_bytes(queue) == 0
         assert list(await backend.snapshot(queue)) == []
-        assert list(await backend.ack(queue, [message.receipt for message in claimed])) == [UNKNOWN, UNKNOWN]
+        assert list(await backend.ack(queue, [message.receipt for message in claimed], now=START)) == [UNKNOWN, UNKNOWN]
         assert await overdue(backend, now=START + 10 * LEASE) == []
         assert await backend.clear(queue) == Counts(pending=0, processing=0)
         await publish(backend, queue, staged)

@@ -47,7 +47,7 @@ class SharedContract(Contract):
             assert await pending(other, queue) == [first, second]
             (mine,), (theirs,) = await take(backend, queue), await take(other, queue)
             assert (mine.id, theirs.id) == (first, second)
-            await other.ack(queue, [mine.receipt, theirs.receipt])
+            await other.ack(queue, [mine.receipt, theirs.receipt], now=START)
             assert await backend.counts(queue) == Counts(pending=0, processing=0)
 
     @only_shared
@@ -126,7 +126,7 @@ class SharedContract(Contract):
         timed = await stage(backend, queue, draft=Draft(delay=FOREVER, ttl=2 * FOREVER, extra=b"x"))
         async with self.open_store(url) as other:
             used = await put(other, queue, draft=Draft(key="used"), window=FOREVER)
-            await other.cancel(queue, [await put(other, queue, draft=Draft(key="late"), window=FOREVER)])
+            await other.cancel(queue, [await put(other, queue, draft=Draft(key="late"), window=FOREVER)], now=START)
             await backend.tick(now=START, limit=10)
             await self.age(backend, url, seconds=DEAD_AFTER + 1)
             tick = await other.tick(now=START, limit=10)

@@ -38,6 +38,7 @@ NOTHING = Stats(
     delayed=0,
     paused=0,
     dead=0,
+    done=0,
     unacked_bytes=0,
     oldest_pending=None,
     enqueued=0,
@@ -68,7 +69,7 @@ class StatsContract(Contract):
         for _ in range(5):
             await put(backend, queue, b"ab")
         await take_one(backend, queue)
-        await backend.ack(queue, [Ref((await take_one(backend, queue)).id)])
+        await backend.ack(queue, [Ref((await take_one(backend, queue)).id)], now=START)
         await nack(backend, queue, [(await take_one(backend, queue)).receipt])
         await lose(backend, queue)
         await bury(backend, queue, await take_one(backend, queue))
@@ -85,7 +86,7 @@ class StatsContract(Contract):
         before = await backend.stats(queue)
         claimed = await take_one(backend, queue)
         assert (await backend.stats(queue)).dequeued == 1
-        await backend.undo(queue, [claimed.receipt, claimed.receipt])
+        await backend.undo(queue, [claimed.receipt, claimed.receipt], now=START)
         assert await backend.stats(queue) == before
 
     async def test_what_was_not_done_is_in_no_total(self, backend: Backend, queue: QueueId) -> None:
@@ -94,9 +95,9 @@ class StatsContract(Contract):
         claimed = await take_one(backend, queue, lease=FOREVER)
         before = await backend.stats(queue)
         stale = [Ref(message, 7), Ref(MessageId(message + 1000))]
-        await backend.ack(queue, stale)
+        await backend.ack(queue, stale, now=START)
         await nack(backend, queue, stale)
-        await backend.undo(queue, stale)
+        await backend.undo(queue, stale, now=START)
         await backend.expire(queue, [Verdict(ref=ref) for ref in (*stale, claimed.receipt)], now=START)
         await backend.extend(queue, [claimed.receipt], lease=FOREVER, now=START)
         await backend.check(queue, [claimed.receipt])
@@ -110,11 +111,11 @@ class StatsContract(Contract):
         for _ in range(4):
             await put(backend, queue)
         acked, nacked, lost, undone = await take(backend, queue, 4, lease=0.0)
-        await backend.cancel(queue, [each.id for each in (acked, nacked, lost, undone)])
-        await backend.ack(queue, [acked.receipt])
+        await backend.cancel(queue, [each.id for each in (acked, nacked, lost, undone)], now=START)
+        await backend.ack(queue, [acked.receipt], now=START)
         await bury(backend, queue, nacked)
         await backend.expire(queue, [Verdict(ref=lost.receipt, dead=True)], now=LATER)
-        await backend.undo(queue, [undone.receipt])
+        await backend.undo(queue, [undone.receipt], now=START)
         stats = await backend.stats(queue)
         assert (stats.enqueued, stats.dequeued, stats.acked) == (4, 3, 1)
         assert (stats.nacked, stats.expired, stats.buried, stats.dead) == (1, 1, 0, 0)
@@ -125,7 +126,7 @@ class StatsContract(Contract):
         await backend.retry(queue, None, now=START)
         await bury(backend, queue, await take_one(backend, queue))
         await backend.drop(queue, None)
-        await backend.cancel(queue, [await put(backend, queue)])
+        await backend.cancel(queue, [await put(backend, queue)], now=START)
         await put(backend, queue, draft=Draft(ttl=BRIEF))
         await backend.tick(now=LATER, limit=10)
         await put(backend, queue)
@@ -143,7 +144,7 @@ class StatsContract(Contract):
         await backend.resume(queue, [both])
         stats = await backend.stats(queue)
         assert (stats.pending, stats.delayed, stats.paused) == (4, 2, 1)
-        await backend.cancel(queue, [delayed, paused, free])
+        await backend.cancel(queue, [delayed, paused, free], now=START)
         stats = await backend.stats(queue)
         assert (stats.pending, stats.delayed, stats.paused) == (1, 1, 0)
         await backend.clear(queue)
@@ -184,13 +185,13 @@ class StatsContract(Contract):
         assert await self._oldest(backend, queue) == times[0]
         await backend.pause(queue, given[:1])
         assert await self._oldest(backend, queue) == times[0]
-        await backend.cancel(queue, given[:1])
+        await backend.cancel(queue, given[:1], now=START)
         assert await self._oldest(backend, queue) == times[1]
         claimed = await take_one(backend, queue)
         assert await self._oldest(backend, queue) == times[2]
         await nack(backend, queue, [claimed.receipt], delay=FOREVER)
         assert await self._oldest(backend, queue) == times[1]
-        await backend.cancel(queue, given[1:3])
+        await backend.cancel(queue, given[1:3], now=START)
         assert await self._oldest(backend, queue) == times[3]
         await take_one(backend, queue)
         assert await self._oldest(backend, queue) is None
@@ -213,7 +214,7 @@ class StatsContract(Contract):
         before = backend.stats(queue)
         claiming = backend.claim(queue, count=1, lease=1.0, lifo=False, now=START)
         between = backend.stats(queue)
-        acking = backend.ack(queue, [Ref(MessageId(1)), *(Ref(each.id) for each in await claiming)])
+        acking = backend.ack(queue, [Ref(MessageId(1)), *(Ref(each.id) for each in await claiming)], now=START)
         after = backend.stats(queue)
         stats = [await each for each in (before, between, after)]
         assert [(each.pending, each.processing, each.unacked_bytes) for each in stats] == [

@@ -83,9 +83,9 @@ class LeaseContract(Contract):
     async def test_it_is_reported_with_all_that_decides(self, backend: Backend, queue: QueueId) -> None:
         """Its present claim, its attempt (which is not the same after an undo), and whether it is cancelled."""
         message = await put(backend, queue)
-        await backend.undo(queue, [(await take_one(backend, queue)).receipt])
+        await backend.undo(queue, [(await take_one(backend, queue)).receipt], now=START)
         await take_one(backend, queue, lease=0.0)
-        await backend.cancel(queue, [message])
+        await backend.cancel(queue, [message], now=START)
         (reported,) = (await backend.tick(now=START, limit=100)).overdue
         assert reported == Overdue(queue=queue, receipt=Ref(message, 2), attempt=1, cancelled=True)
 
@@ -95,10 +95,10 @@ class LeaseContract(Contract):
         old = await lose(backend, queue)
         message = await find(backend, queue, old.id)
         assert (message.state, message.attempt, message.claims, message.lease_until) == (State.PENDING, 1, 1, None)
-        assert list(await backend.ack(queue, [old.receipt])) == [STALE]
+        assert list(await backend.ack(queue, [old.receipt], now=START)) == [STALE]
         new = await take_one(backend, queue)
         assert (new.data, new.attempt, new.claims) == (b"abc", 2, 2)
-        assert list(await backend.ack(queue, [old.receipt, new.receipt])) == [STALE, DONE]
+        assert list(await backend.ack(queue, [old.receipt, new.receipt], now=START)) == [STALE, DONE]
 
     async def test_a_lease_that_was_extended_meanwhile_goes_on(self, backend: Backend, queue: QueueId) -> None:
         """Reported, then extended by its holder: to let it end is refused, and the holder keeps it."""
@@ -108,7 +108,7 @@ class LeaseContract(Contract):
         await backend.extend(queue, [claimed.receipt], lease=LEASE, now=START)
         assert await expire(backend, queue, [claimed.receipt]) == [STALE]
         assert await expire(backend, queue, [Ref(claimed.id)]) == [STALE]
-        assert list(await backend.ack(queue, [claimed.receipt])) == [DONE]
+        assert list(await backend.ack(queue, [claimed.receipt], now=START)) == [DONE]
         assert await expire(backend, queue, [claimed.receipt]) == [UNKNOWN]
 
     async def test_a_claim_that_was_settled_meanwhile_is_not_ended(self, backend: Backend, queue: QueueId) -> None:
@@ -153,11 +153,11 @@ class LeaseContract(Contract):
         await backend.tick(now=START + LEASE, limit=100)
         assert list(await take(backend, queue, 2, now=START + LEASE)) == []
         assert await backend.counts(queue) == Counts(pending=0, processing=2)
-        assert list(await backend.ack(queue, [first.receipt])) == [DONE]
+        assert list(await backend.ack(queue, [first.receipt], now=START)) == [DONE]
         extended = await backend.extend(queue, [second.receipt], lease=LEASE, now=START + LEASE)
         assert list(extended) == [DONE]
         assert await overdue(backend, now=START + LEASE) == []
-        assert list(await backend.ack(queue, [second.receipt])) == [DONE]
+        assert list(await backend.ack(queue, [second.receipt], now=START)) == [DONE]
 
     @only_own_time
     async def test_an_extended_lease_ends_at_its_new_end(self, backend: Backend, queue: QueueId) -> None:
@@ -176,11 +176,11 @@ class LeaseContract(Contract):
     ) -> None:
         """The lease of a claim that was taken back or nacked ends nothing."""
         await put(backend, queue)
-        await backend.undo(queue, [(await take_one(backend, queue, lease=0.0)).receipt])
+        await backend.undo(queue, [(await take_one(backend, queue, lease=0.0)).receipt], now=START)
         await nack(backend, queue, [(await take_one(backend, queue, lease=0.0)).receipt])
         new = await take_one(backend, queue, lease=LEASE)
         assert await overdue(backend, now=START + 1) == []
-        assert list(await backend.ack(queue, [new.receipt])) == [DONE]
+        assert list(await backend.ack(queue, [new.receipt], now=START)) == [DONE]
 
     async def test_leases_that_come_and_go_hide_no_other(self, backend: Backend, queue: QueueId) -> None:
         """However many leases began, started anew and were over meanwhile, one that is due is found."""
@@ -263,7 +263,7 @@ class UpkeepContract(LeaseContract):
         assert due == LEASE - 2
         await backend.extend(queue, [soon.receipt], lease=LEASE, now=START + 2)
         assert (await backend.tick(now=START + 3, limit=100)).next_due == LEASE - 1
-        await backend.ack(queue, [soon.receipt])
+        await backend.ack(queue, [soon.receipt], now=START)
         assert (await backend.tick(now=START + 4, limit=100)).next_due == 100 * LEASE - 4
         await nack(backend, queue, [late.receipt])
         assert (await backend.tick(now=START + 5, limit=100)).next_due is None

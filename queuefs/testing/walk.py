@@ -71,11 +71,11 @@ class Walk:
         self.claimed += claimed
 
     async def _ack(self) -> None:
-        answers = await self.backend.ack(self.queue, [Ref(each) for each in self._some()])
+        answers = await self.backend.ack(self.queue, [Ref(each) for each in self._some()], now=START)
         self.stats.acked += list(answers).count(Settled.DONE)
 
     async def _undo(self) -> None:
-        answers = await self.backend.undo(self.queue, [Ref(each) for each in self._some()])
+        answers = await self.backend.undo(self.queue, [Ref(each) for each in self._some()], now=START)
         self.stats.dequeued -= list(answers).count(Settled.DONE)
 
     async def _nack(self) -> None:
@@ -104,7 +104,7 @@ class Walk:
             case "resume":
                 await self.backend.resume(self.queue, some)
             case "cancel":
-                await self.backend.cancel(self.queue, some)
+                await self.backend.cancel(self.queue, some, now=START)
             case "retry":
                 await self.backend.retry(self.queue, some, now=START)
             case _:
@@ -127,6 +127,7 @@ class Walk:
             delayed=sum(each.due is not None and not each.paused for each in pending),
             paused=sum(each.paused for each in pending),
             dead=len(await burying),
+            done=0,
             unacked_bytes=sum(each.size for each in shown),
             oldest_pending=min((each.enqueued_at for each in pending), default=None),
             enqueued=self.stats.enqueued,

@@ -127,7 +127,7 @@ class WritingContract(Contract):
         claimed = await take_one(backend, queue)
         await publish(backend, queue, message)
         assert await find(backend, queue, message) == replace(claimed, data=None)
-        await backend.ack(queue, [claimed.receipt])
+        await backend.ack(queue, [claimed.receipt], now=START)
         await publish(backend, queue, message)
         assert await backend.counts(queue) == Counts(pending=0, processing=0)
 
@@ -170,7 +170,7 @@ class WritingContract(Contract):
         given = [await put(backend, queue), await stage(backend, queue)]
         await backend.discard(queue, given[-1])
         given.append(await put(backend, queue))
-        await backend.ack(queue, [Ref(message.id) for message in await take(backend, queue, 5)])
+        await backend.ack(queue, [Ref(message.id) for message in await take(backend, queue, 5)], now=START)
         given += [await put(backend, queue), await put(backend, queue)]
         await backend.clear(queue)
         given.append(await stage(backend, queue))
@@ -193,7 +193,7 @@ class WritingContract(Contract):
         assert (first.id, first.data, second.id, second.data) == (ids[0], b"a", ids[1], b"b")
         await nack(backend, queue, [second.receipt])
         assert await pending(backend, queue) == ids[1:]
-        await backend.ack(queue, [first.receipt])
+        await backend.ack(queue, [first.receipt], now=START)
         await backend.clear(queue)
         with pytest.raises(IdsExhausted):
             await stage(backend, queue)

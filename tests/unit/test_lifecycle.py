@@ -46,16 +46,34 @@ def test_nothing_comes_back() -> None:
 def test_a_message_leaves_by_these_verbs_alone() -> None:
     """A failed handler, a dead worker or a lost ack leaves it unacknowledged."""
     leaving = {verb for steps in TRANSITIONS.values() for verb, target in steps.items() if target is State.GONE}
-    assert leaving == {Verb.DISCARD, Verb.REPEAT, Verb.ACK, Verb.CANCEL, Verb.LAPSE, Verb.CLEAR, Verb.DROP}
+    assert leaving == {
+        Verb.DISCARD,
+        Verb.REPEAT,
+        Verb.LAPSE,
+        Verb.CLEAR,
+        Verb.DROP,
+        Verb.PRUNE,
+        Verb.TERMINATE,
+    }
+
+
+def test_a_message_is_done_by_these_verbs_alone() -> None:
+    """What lapses or is cleared leaves no record."""
+    done = {(state, verb) for state, verb in LEGAL if TRANSITIONS[state][verb] is State.DONE}
+    assert done == {(State.PROCESSING, Verb.ACK), (State.PENDING, Verb.CANCEL)}
+
+
+def test_what_is_done_can_only_be_forgotten() -> None:
+    assert set(TRANSITIONS[State.DONE].values()) == {State.GONE}
 
 
 def test_nothing_but_a_retry_or_a_drop_ends_being_dead() -> None:
     assert TRANSITIONS[State.DEAD] == {Verb.RETRY: State.PENDING, Verb.DROP: State.GONE}
 
 
-def test_what_is_in_processing_is_neither_paused_nor_lapses() -> None:
-    """Its holder decides, or the end of its lease."""
-    assert not {Verb.PAUSE, Verb.RESUME, Verb.LAPSE} & set(TRANSITIONS[State.PROCESSING])
+def test_what_is_in_processing_is_neither_paused_nor_moved_nor_lapses() -> None:
+    """Its holder decides, or the end of its lease; nor does it go to another queue."""
+    assert not {Verb.PAUSE, Verb.RESUME, Verb.LAPSE, Verb.MOVE} & set(TRANSITIONS[State.PROCESSING])
 
 
 def test_what_is_staged_can_only_be_finished_by_its_writer() -> None:
@@ -63,14 +81,15 @@ def test_what_is_staged_can_only_be_finished_by_its_writer() -> None:
     assert set(TRANSITIONS[State.STAGED]) == {Verb.PUBLISH, Verb.REPEAT, Verb.DISCARD}
 
 
-def test_only_processing_leads_to_the_dead() -> None:
+def test_only_burials_lead_to_the_dead() -> None:
     to_dead = {(state, verb) for state, verb in LEGAL if TRANSITIONS[state][verb] is State.DEAD}
-    assert to_dead == {(State.PROCESSING, Verb.BURY)}
+    assert to_dead == {(State.PENDING, Verb.BURY), (State.PROCESSING, Verb.BURY)}
 
 
 def test_the_drawing_has_every_step() -> None:
     lines = mermaid().splitlines()
     assert lines[:2] == ["stateDiagram-v2", "    [*] --> staged: first write"]
     assert "    processing --> pending: nack" in lines
-    assert "    processing --> [*]: ack" in lines
+    assert "    processing --> done: ack" in lines
+    assert "    done --> [*]: prune" in lines
     assert len(lines) == 2 + len(LEGAL)
