@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import trio
+
+from queuefs.longtext import joined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from queuefs.longtext import LongText, Texts
     from queuefs.message import Message, Ref
+
+#: The longest payload that is handed over with a claim, bytes; longer ones are read in pieces.
+INLINE_BYTES = 1024 * 1024
 
 
 class Claims(Protocol):
@@ -26,12 +33,6 @@ class Claims(Protocol):
         """Settle claims for good; never suspends."""
 
 
-class _Claimed(NamedTuple):
-    receipt: Ref
-    #: Where its text ends in the text of all.
-    end: int
-
-
 class Delivery:
     """One open of `dequeue`: one claim of one or more messages, the same bytes at every offset, then the end.
 
@@ -39,9 +40,11 @@ class Delivery:
     the end of a file, and a splice reader's read-ahead comes beside the first read.
     """
 
-    __slots__ = ("_acks", "_begun", "_claimed", "_claims", "_lock", "_sent", "_show", "_text")
+    __slots__ = ("_acks", "_begun", "_claims", "_ends", "_lock", "_receipts", "_sent", "_show", "_text")
 
-    def __init__(self, claims: Claims, show: Callable[[Message], bytes], *, acks: bool, instant: bool) -> None:
+    def __init__(
+        self, claims: Claims, show: Callable[[Message], bytes | LongText], *, acks: bool, instant: bool
+    ) -> None:
         """Prepare to claim; nothing is claimed yet.
 
         Args:
@@ -54,15 +57,21 @@ class Delivery:
         self._show = show
         self._acks = acks
         self._begun = False
-        self._text: bytes | None = None
-        self._claimed: list[_Claimed] = []
+        self._text: bytes | Texts | None = None
+        self._receipts: list[Ref] = []
+        #: Where the text of each ends in the text of all, as far as that is known: it is of all that could be read.
+        self._ends: Sequence[int] = ()
         #: Bytes replied without a gap from the beginning.
         self._sent = 0
         # Reads of one open can come side by side; where answers are instant nothing can come in between.
         self._lock = nullcontext() if instant else trio.Lock()
 
     async def read(self, offset: int, size: int) -> bytes:
-        """Return the text from *offset* on, at most *size* bytes; none when there is no message."""
+        """Return the text from *offset* on, at most *size* bytes; none when there is no message.
+
+        Raises:
+            QueueFSError: nothing could be claimed, or a payload that is read in pieces can't be read.
+        """
         if self._text is None:
             if offset > 0 and not self._begun:
                 return b""
@@ -70,27 +79,23 @@ class Delivery:
             async with self._lock:
                 if self._text is None:
                     self._text = self._take(await self._claims.claim())
-        piece = self._text[offset : offset + size]
+        text = self._text
+        piece = text[offset : offset + size] if isinstance(text, bytes) else await text.read(offset, size)
         if offset <= self._sent:
             self._sent = max(self._sent, offset + len(piece))
         return piece
 
-    def _take(self, messages: Sequence[Message]) -> bytes:
-        texts = []
-        end = 0
-        for message in messages:
-            text = self._show(message)
-            texts.append(text)
-            end += len(text)
-            self._claimed.append(_Claimed(message.receipt, end))
-        return b"".join(texts)
+    def _take(self, messages: Sequence[Message]) -> bytes | Texts:
+        self._receipts = [message.receipt for message in messages]
+        text, self._ends = joined([self._show(message) for message in messages], self._lock)
+        return text
 
     async def close(self) -> None:
         """Take the claims back of which not all was replied; never suspends (see `queuefs.handover`)."""
-        if not self._claimed:
+        if not self._receipts:
             return
-        unread = [one.receipt for one in self._claimed if one.end > self._sent]
-        if unread:
-            await self._claims.undo(unread)
-        if self._acks and len(unread) < len(self._claimed):
-            await self._claims.ack([one.receipt for one in self._claimed if one.end <= self._sent])
+        read = bisect_right(self._ends, self._sent)
+        if read < len(self._receipts):
+            await self._claims.undo(self._receipts[read:])
+        if self._acks and read:
+            await self._claims.ack(self._receipts[:read])

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import itertools
 import math
+from contextlib import nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import structlog
+import trio
 
 from queuefs.config import Config, OnFull, Order
-from queuefs.delivery import Delivery
+from queuefs.delivery import INLINE_BYTES, Delivery
 from queuefs.errors import (
     Interrupted,
     QueueFull,
@@ -20,6 +23,7 @@ from queuefs.errors import (
 from queuefs.lifecycle import Verb
 from queuefs.lines import LineStage
 from queuefs.listing import Listing
+from queuefs.longtext import LongText, joined
 from queuefs.message import Draft
 from queuefs.render import extra_of, message_line
 from queuefs.stage import Stage, Terms
@@ -29,8 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
 
     from queuefs.about import About
+    from queuefs.longtext import Texts
     from queuefs.message import Counts, Message, QueueId, Ref, Stats
-    from queuefs.options import DequeueOptions, EnqueueOptions
+    from queuefs.options import DequeueOptions, EnqueueOptions, PeekOptions
     from queuefs.parts import Parts
     from queuefs.settling import Settling
     from queuefs.waiting import Caller
@@ -155,17 +160,21 @@ class Service:
         self._admit()
         return Delivery(
             _Claims(self, queue, options, caller, may_wait=may_wait),
-            self._show(options),
+            self._show(queue, options),
             acks=options.ack,
             instant=self.instant and not options.wait,
         )
 
-    def _show(self, options: DequeueOptions) -> Callable[[Message], bytes]:
-        if options.raw:
-            return lambda message: message.data or b""
+    def _show(self, queue: QueueId, options: DequeueOptions) -> Callable[[Message], bytes | LongText]:
         if options.id:
             return lambda message: b"%d\n" % message.id
-        return lambda message: message_line(message, self.clock)
+        return lambda message: self._text(queue, message, raw=options.raw)
+
+    def _text(self, queue: QueueId, message: Message, *, raw: bool) -> bytes | LongText:
+        if message.data is not None:
+            return message.data if raw else message_line(message, self.clock)
+        line = None if raw else message_line(replace(message, data=b""), self.clock)
+        return LongText(self._backend, queue, message, line)
 
     async def claim(self, queue: QueueId, *, count: int, lease: float | None) -> Sequence[Message]:
         """Claim the next messages; none while the queue is paused."""
@@ -176,7 +185,12 @@ class Service:
             return ()
         lease = config.lease if lease is None else lease
         claimed = await self._backend.claim(
-            queue, count=count, lease=lease, lifo=config.order is Order.LIFO, now=self.clock.now()
+            queue,
+            count=count,
+            lease=lease,
+            lifo=config.order is Order.LIFO,
+            now=self.clock.now(),
+            inline=INLINE_BYTES,
         )
         if claimed:
             self._upkeep.due_in(lease)
@@ -207,11 +221,18 @@ class Service:
         await self._handover.barrier(queue)
         return await self._backend.stats(queue)
 
-    async def peek(self, queue: QueueId, count: int) -> Sequence[Message]:
-        """Return the next messages and leave them where they are."""
+    async def peek(self, queue: QueueId, options: PeekOptions) -> bytes | Texts:
+        """Return the text of the next messages, and leave them where they are."""
         await self._handover.barrier(queue)
         lifo = (await self._configs.get(queue)).order is Order.LIFO
-        return await self._backend.peek(queue, count=count, lifo=lifo, now=self.clock.now())
+        found = await self._backend.peek(
+            queue, count=options.count, lifo=lifo, now=self.clock.now(), inline=INLINE_BYTES
+        )
+        texts = [self._text(queue, message, raw=options.raw) for message in found]
+        text, _ = joined(texts, nullcontext() if self.instant else trio.Lock())
+        if not isinstance(text, bytes):
+            await text.measure()
+        return text
 
     async def unacked_bytes(self, queue: QueueId) -> int:
         """Return the payload bytes of all unacknowledged messages."""

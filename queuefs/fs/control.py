@@ -20,10 +20,11 @@ from queuefs.options import (
     PeekOptions,
     WaitOptions,
 )
-from queuefs.render import counts_line, line_bound, message_line, size_line, stats_line
+from queuefs.render import counts_line, line_bound, size_line, stats_line
 
 if TYPE_CHECKING:
     from queuefs.fs.handles import Handle, Opening
+    from queuefs.longtext import Texts
     from queuefs.message import QueueId
     from queuefs.service import Service
 
@@ -56,7 +57,7 @@ class ControlFile:
         writable = not self.access.isdisjoint({os.O_WRONLY, os.O_RDWR})
         return (write if writable else 0) | (write << 1 if readable else 0)
 
-    async def text(self, service: Service, queue: QueueId, options: Any) -> bytes:
+    async def text(self, service: Service, queue: QueueId, options: Any) -> bytes | Texts:
         """Return what reading gives now (where `has_text`)."""
         raise NotImplementedError
 
@@ -128,12 +129,9 @@ class Peek(Showing):
     name = "peek"
     options = PeekOptions
 
-    async def text(self, service: Service, queue: QueueId, options: PeekOptions) -> bytes:
+    async def text(self, service: Service, queue: QueueId, options: PeekOptions) -> bytes | Texts:
         """Return the next messages' lines, or their payloads; nothing when there is none."""
-        messages = await service.peek(queue, options.count)
-        if options.raw:
-            return b"".join(message.data or b"" for message in messages)
-        return b"".join(message_line(message, service.clock) for message in messages)
+        return await service.peek(queue, options)
 
 
 class Messages(Looking):

@@ -160,6 +160,6 @@ class Entries:
         if node.control.has_text:
             text = await node.control.text(self._service, node.queue, options)
             node.size = len(text)
-            node.text = text if len(text) <= KEPT_TEXT_BYTES else None
+            node.text = text if isinstance(text, bytes) and len(text) <= KEPT_TEXT_BYTES else None
         else:
             node.size = await node.control.size(self._service, node.queue, options)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from queuefs.delivery import Delivery
     from queuefs.listing import Listing
+    from queuefs.longtext import Texts
     from queuefs.message import Message
     from queuefs.options import EventsOptions, WaitOptions
 
@@ -36,9 +37,9 @@ REPLAY_PIECE = 1000
 class TextHandle(Handle):
     """Shows a text."""
 
-    def __init__(self, text: bytes | None, make: Callable[[], Awaitable[bytes]] | None = None) -> None:
+    def __init__(self, text: bytes | None, make: Callable[[], Awaitable[bytes | Texts]] | None = None) -> None:
         """Show *text*; where it is None, what *make* returns at the first read."""
-        self._text = text
+        self._text: bytes | Texts | None = text
         self._make = make
 
     async def read(self, offset: int, size: int) -> bytes:
@@ -46,7 +47,8 @@ class TextHandle(Handle):
         if self._text is None:
             assert self._make is not None  # without it there is a text
             self._text = await self._make()
-        return self._text[offset : offset + size]
+        text = self._text
+        return text[offset : offset + size] if isinstance(text, bytes) else await text.read(offset, size)
 
 
 class DequeueHandle(Handle):

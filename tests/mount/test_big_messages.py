@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,8 +19,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.mount import mounted
-from tests.support.programs import sh
-from tests.support.queue import put, status, take, take_all
+from tests.support.programs import CATS, cat, sh
+from tests.support.queue import listed, payload_of, put, status, take, take_all
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -81,6 +83,55 @@ def test_what_is_written_is_not_held(roomy: Mount, huge: Path) -> None:
     assert (0, "") == (done.returncode, done.stderr)
     assert (2, 0) == status(roomy.path / "jobs")
     assert grown[0] < BOUND
+
+
+def test_what_is_read_raw_is_not_held(roomy: Mount, huge: Path) -> None:
+    queue = roomy.path / "jobs"
+    shutil.copyfile(huge, queue / "enqueue")
+    with growth(roomy.pid) as grown:
+        assert digest(huge) == digest(queue / "dequeue,raw")
+
+    assert (0, 1) == status(queue)
+    assert grown[0] < BOUND
+
+
+def test_what_is_read_as_a_line_is_not_held(roomy: Mount, huge: Path) -> None:
+    queue = roomy.path / "jobs"
+    shutil.copyfile(huge, queue / "enqueue")
+    with growth(roomy.pid) as grown:
+        done = sh("cut -d '\"' -f 8 jobs/dequeue | base64 -d | sha256sum", roomy.path)
+
+    assert (digest(huge), "") == (done.stdout.split()[0], done.stderr)
+    assert (0, 1) == status(queue)
+    assert grown[0] < BOUND
+
+
+def test_what_is_read_from_its_own_file_is_not_held(roomy: Mount, huge: Path) -> None:
+    queue = roomy.path / "jobs"
+    shutil.copyfile(huge, queue / "enqueue")
+    with growth(roomy.pid) as grown:
+        message = (queue / "dequeue,id").read_text().strip()
+        assert digest(huge) == digest(queue / "processing" / message)
+
+    assert grown[0] < BOUND
+
+
+def test_what_is_looked_at_is_not_held(roomy: Mount, huge: Path) -> None:
+    queue = roomy.path / "jobs"
+    shutil.copyfile(huge, queue / "enqueue")
+    with growth(roomy.pid) as grown:
+        assert digest(huge) == digest(queue / "peek,raw")
+        done = sh("cut -d '\"' -f 8 jobs/messages | base64 -d | sha256sum", roomy.path)
+
+    assert (digest(huge), "") == (done.stdout.split()[0], done.stderr)
+    assert (1, 0) == status(queue)
+    assert grown[0] < BOUND
+
+
+def digest(path: Path) -> str:
+    """Return what sha256sum says of a file."""
+    done = subprocess.run(["sha256sum", path], capture_output=True, text=True, check=True)
+    return done.stdout.split()[0]
 
 
 # Writing --------------------------------------------------------------------------------------------------------------
@@ -270,3 +321,123 @@ def test_a_writer_that_is_killed_while_it_waits_half_way_gives_back_what_it_had(
 
     eventually(lambda: error_of_all(jobs / "enqueue", BIG[: 2 * MIB]) == 0)
     assert [BIG[: 2 * MIB]] * 2 == take_all(jobs)
+
+
+# Reading --------------------------------------------------------------------------------------------------------------
+
+TEXT = ('grün ☃ 𝄞 \n"\\\x01' * 200_000).encode()
+
+
+@pytest.mark.parametrize("program", CATS)
+@pytest.mark.parametrize("payload", [BIG, TEXT, b"x" * (MIB + 1)], ids=["random", "text", "plain"])
+def test_every_reader_gets_a_big_message_whole(jobs: Path, program: str, payload: bytes) -> None:
+    put(jobs, payload, payload, b"small")
+
+    assert payload == cat(program, jobs / "dequeue,raw")
+    line = cat(program, jobs / "dequeue")
+    assert payload == payload_of(json.loads(line))
+    assert (1, 2) == status(jobs)
+    assert json.loads(line).keys() - {"data", "data_base64"} == json.loads(cat(program, jobs / "dequeue")).keys() - {
+        "data"
+    }
+
+
+def test_every_offset_of_a_big_message_reads_the_same_bytes(jobs: Path) -> None:
+    put(jobs, TEXT, b"other")
+    reader = random.Random(4)
+    with (jobs / "dequeue").open("rb", buffering=0) as file:
+        whole = b"".join(iter(lambda: file.read(1 << 20), b""))
+        assert TEXT == payload_of(json.loads(whole))
+        for _ in range(100):
+            offset = reader.randrange(len(whole) + 10_000)
+            assert whole[offset : offset + 100_000] == os.pread(file.fileno(), 100_000, offset)
+    assert (1, 1) == status(jobs)
+
+
+def test_reads_of_a_big_message_by_many_threads_are_one_claim(jobs: Path) -> None:
+    put(jobs, BIG, b"other")
+    with (jobs / "dequeue,raw").open("rb", buffering=0) as file, ThreadPoolExecutor(8) as pool:
+        assert BIG[:100] == file.read(100)
+        starts = range(0, len(BIG), 100_000)
+        pieces = list(pool.map(lambda start: os.pread(file.fileno(), 100_000, start), starts))
+        assert BIG == b"".join(pieces)
+        assert BIG[100:] == b"".join(iter(lambda: file.read(1 << 20), b""))  # one after the other: now it was read
+
+    assert (1, 1) == status(jobs)
+
+
+@pytest.mark.parametrize("options", ["", ",raw", ",ack", ",raw,ack"])
+def test_a_big_message_that_was_not_read_to_its_end_is_at_its_place(jobs: Path, options: str) -> None:
+    put(jobs, BIG, b"small")
+    with (jobs / f"dequeue{options}").open("rb", buffering=0) as file:
+        for _ in range(20):
+            assert file.read(100_000)
+        assert (1, 1) == status(jobs)
+
+    assert (2, 0) == status(jobs)
+    assert [BIG, b"small"] == take_all(jobs)
+
+
+def test_of_several_messages_those_that_were_wholly_read_stay_claimed(jobs: Path) -> None:
+    payloads = [b"small", BIG, b"small too", TEXT, b"last"]
+    put(jobs, *payloads)
+    with (jobs / "dequeue,count=5,raw,ack").open("rb", buffering=0) as file:
+        found = b""
+        while len(found) < len(BIG) + MIB:
+            found += file.read(100_000)
+
+    assert b"".join(payloads).startswith(found)
+    assert (2, 0) == status(jobs)
+    lines = (jobs / "dequeue,count=9,ack").read_bytes().splitlines()
+    assert [TEXT, b"last"] == [payload_of(json.loads(line)) for line in lines]
+    assert (0, 0) == status(jobs)
+
+
+@pytest.mark.parametrize("options", ["", ",raw"])
+def test_a_big_message_that_is_settled_while_it_is_read_ends_in_an_error(jobs: Path, options: str) -> None:
+    put(jobs, BIG)
+    message = json.loads((jobs / "messages").read_bytes())[0]["id"]
+    with (jobs / f"dequeue{options}").open("rb", buffering=0) as file:
+        assert file.read(100_000)
+        (jobs / "ack").write_text(message)
+        with pytest.raises(OSError, match="Stale"):
+            b"".join(iter(lambda: file.read(100_000), b""))
+    assert (0, 0) == status(jobs)
+
+
+@pytest.mark.parametrize("options", ["", ",raw", ",count=3", ",count=3,raw"])
+def test_a_look_at_big_messages_shows_what_a_claim_would(jobs: Path, options: str) -> None:
+    put(jobs, BIG, TEXT, b"small")
+    seen = (jobs / f"peek{options}").stat().st_size
+    looked = (jobs / f"peek{options}").read_bytes()
+
+    assert len(looked) == seen
+    assert (3, 0) == status(jobs)
+    claimed = (jobs / f"dequeue{options}").read_bytes()
+    if "raw" in options:
+        assert looked == claimed
+    else:
+        payloads = [[payload_of(json.loads(line)) for line in text.splitlines()] for text in (looked, claimed)]
+        assert payloads[0] == payloads[1]
+
+
+def test_big_messages_are_listed_among_others(jobs: Path) -> None:
+    payloads = [b"small", BIG, b"", TEXT, b"last"]
+    (jobs / "enqueue,lines").write_bytes(b"small\n")
+    put(jobs, BIG, TEXT, b"last")
+
+    assert [(payload, "pending") for payload in payloads if payload] == listed(jobs)
+
+
+def test_a_big_message_that_is_gone_before_its_entry_is_read_is_listed_as_gone(jobs: Path) -> None:
+    put(jobs, b"x" * 900_000, BIG, b"last")
+    with (jobs / "messages").open("rb", buffering=0) as file:
+        text = file.read(100)
+        assert b"x" * 900_000 == take(jobs)
+        assert BIG == take(jobs)
+        text += b"".join(iter(lambda: file.read(1 << 17), b""))
+
+    entries = json.loads(text)
+    assert [("data", None), (None, True), ("data", None)] == [
+        ("data" if "data" in entry else None, entry.get("gone")) for entry in entries
+    ]
