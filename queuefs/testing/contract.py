@@ -13,6 +13,8 @@ from queuefs.testing.model import ModelContract
 from queuefs.testing.naming import CancelContract, NamingContract, PauseContract
 from queuefs.testing.order import HammerContract, OrderContract
 from queuefs.testing.queues import QueueContract
+from queuefs.testing.records import RecordContract
+from queuefs.testing.retention import RetentionContract
 from queuefs.testing.room import RoomContract
 from queuefs.testing.settling import SettlingContract
 from queuefs.testing.sharing import SharedContract
@@ -29,6 +31,8 @@ class TimeContract(
     LifeContract,
     UpkeepContract,
     StatsContract,
+    RecordContract,
+    RetentionContract,
     LifecycleContract,
     ModelContract,
 ):
