@@ -16,10 +16,12 @@ class Exit(IntEnum):
     OK = 0
     FAILED = 1
     USAGE = 2
+    EMPTY = 3
     NO_MOUNT_POINT = 66
     NO_STORE = 69
     BUG = 70
     NO_FUSE = 71
+    REFUSED = 73
     BUSY = 75
     NOT_PERMITTED = 77
 
@@ -29,11 +31,15 @@ MEANINGS = {
     Exit.OK: "It is done.",
     Exit.FAILED: "It was not done, for a reason that no other code names; the message or the log says why.",
     Exit.USAGE: "The command line is wrong.",
-    Exit.NO_MOUNT_POINT: "DIR can't be mounted on, or is not a mount of QueueFS.",
-    Exit.NO_STORE: "The back end can't be reached or opened.",
+    Exit.EMPTY: "`get`: there was no message to take.",
+    Exit.NO_MOUNT_POINT: "DIR can't be mounted on, or is not a mount of QueueFS; QUEUE or PATH is no queue in one.",
+    Exit.NO_STORE: "The back end can't be reached or opened, or the daemon of the mount is gone.",
     Exit.BUG: "A bug in QueueFS; the log has the traceback.",
     Exit.NO_FUSE: "This machine or container does not offer FUSE.",
-    Exit.BUSY: "DIR is mounted already, another daemon has the store open, or the daemon did not end in time.",
+    Exit.REFUSED: "The queue does not take the message: it is full, the message is longer than it or its store allows, "
+    "or it is a repetition and `--strict` was asked for.",
+    Exit.BUSY: "DIR is mounted already, another daemon has the store open, or the daemon did not end in time; "
+    "a message of the queue that `rm` should remove is being written.",
     Exit.NOT_PERMITTED: "This user may not do that.",
 }
 

@@ -15,6 +15,7 @@ import trio
 from queuefs import daemon
 from queuefs.cli import places
 from queuefs.cli.background import run_in_background
+from queuefs.cli.candidates import mount_options, urls
 from queuefs.cli.exits import Exit, UserError
 from queuefs.cli.mountpoint import clear_dead, require_fuse, require_usable
 from queuefs.errors import BadValue, QueueFSError
@@ -32,6 +33,7 @@ _STDERR = 2
 @click.option(
     "--backend",
     metavar="URL",
+    shell_complete=lambda _ctx, _param, begun: urls(begun),
     help="Where the queues are kept: memory:, sqlite:///PATH or redis://HOST:PORT/DB?prefix=NAME. "
     "Without it $QUEUEFS_BACKEND counts (it keeps a password out of ps), and then an SQLite file in the state "
     "directory: /var/lib/queuefs/queue.db for root, ~/.local/state/queuefs/queue.db for others.",
@@ -42,6 +44,7 @@ _STDERR = 2
     "options",
     metavar="OPTION[,OPTION]...",
     multiple=True,
+    shell_complete=lambda _ctx, _param, begun: mount_options(begun),
     help="Mount options: allow_other or noallow_other (whether other users may enter; root's default is that they "
     "may), lease=SECONDS (how long a dequeued message belongs to its reader; 300), max_message_bytes=N (the longest "
     "message; 67108864), debug (log in detail); and FUSE's noatime, nodev, noexec, nosuid.",

@@ -5,19 +5,16 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import re
 import shutil
 import stat
 import subprocess
 from pathlib import Path
 
 from queuefs.cli.exits import Exit, UserError
+from queuefs.view.mounts import FSTYPE, mountinfo
 
 #: What a mount of ours answers at its root, and nothing else does.
 _PID_XATTR = "user.queuefs.pid"
-
-#: The type under which the kernel lists our mounts (mount.fuse3(8): fuse.SUBTYPE).
-_FSTYPE = "fuse.queuefs"
 
 #: umount2(2)
 _MNT_DETACH = 2
@@ -50,7 +47,7 @@ def clear_dead(directory: str) -> None:
         UserError: it is not ours, or can't be taken away.
     """
     while is_dead(directory):
-        if _FSTYPE not in _types_at(directory):
+        if FSTYPE not in _types_at(directory):
             raise UserError(f"{directory} is a dead mount of something else", Exit.NO_MOUNT_POINT)
         _detach(directory)
 
@@ -110,14 +107,8 @@ def _users_may_allow_other(conf: Path = Path("/etc/fuse.conf")) -> bool:
 
 
 def _types_at(directory: str) -> list[str]:
-    """Return the types of the file systems mounted on *directory* (proc(5), mountinfo)."""
-    types = []
-    for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape").splitlines():
-        before, _, after = line.partition(" - ")
-        where = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), before.split(" ")[4])
-        if where == directory:
-            types.append(after.split(" ")[0])
-    return types
+    """Return the types of the file systems mounted on *directory*."""
+    return [mounted.fstype for mounted in mountinfo() if mounted.path == directory]
 
 
 def _detach(directory: str) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from queuefs.cli.candidates import directories
 from queuefs.cli.exits import Exit, UserError
 from queuefs.cli.mountpoint import clear_dead, daemon_of, is_dead
 
@@ -22,7 +23,12 @@ PATIENCE = 10
 
 
 @click.command(short_help="Stop a mount and its daemon.")
-@click.argument("directory", metavar="DIR", type=click.Path(readable=False))
+@click.argument(
+    "directory",
+    metavar="DIR",
+    type=click.Path(readable=False),
+    shell_complete=lambda _ctx, _param, begun: directories(begun),
+)
 def umount(directory: str) -> None:
     """Stop the daemon that serves DIR, and return once it has ended.
 
