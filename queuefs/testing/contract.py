@@ -12,6 +12,7 @@ from queuefs.testing.looking import LookingContract
 from queuefs.testing.model import ModelContract
 from queuefs.testing.naming import CancelContract, NamingContract, PauseContract
 from queuefs.testing.order import HammerContract, OrderContract
+from queuefs.testing.paging import PageContract
 from queuefs.testing.queues import QueueContract
 from queuefs.testing.records import RecordContract
 from queuefs.testing.retention import RetentionContract
@@ -49,6 +50,7 @@ class BackendContract(
     CancelContract,
     DeadContract,
     LookingContract,
+    PageContract,
     OrderContract,
     HammerContract,
     DurableContract,
