@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from queuefs.names import STATE_DIRECTORIES
 from tests.support.mount import mounted
 from tests.support.programs import SHELLS, sh
 from tests.support.queue import status, take, take_all
@@ -281,7 +282,7 @@ def test_no_file_can_be_made_or_replaced(place: Path, jobs: Path, script: str, t
 
     assert 0 != done.returncode
     assert re.search("not permitted|denied", done.stderr)  # sed would read it first
-    assert {"jobs"} == {path.name for path in place.iterdir() if path.is_dir()}
+    assert {"jobs", *STATE_DIRECTORIES} == {path.name for path in place.iterdir() if path.is_dir()}
     assert b"" == (jobs / "dequeue").read_bytes()
 
 

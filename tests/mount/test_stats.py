@@ -25,6 +25,7 @@ EMPTY = {
     "delayed": 0,
     "paused": 0,
     "dead": 0,
+    "done": 0,
     "unacked_bytes": 0,
     "oldest_pending_seconds": None,
     "totals": {"enqueued": 0, "dequeued": 0, "acked": 0, "nacked": 0, "expired": 0, "dead": 0},
@@ -73,6 +74,7 @@ def test_every_count_is_what_it_says(jobs: Path) -> None:
         "delayed": 1,
         "paused": 1,
         "dead": 1,
+        "done": 1,
         "unacked_bytes": len("heldto give backto pausedelayed"),
         "oldest_pending_seconds": found["oldest_pending_seconds"],
         "totals": {"enqueued": 6, "dequeued": 4, "acked": 1, "nacked": 2, "expired": 0, "dead": 1},
@@ -132,7 +134,8 @@ def test_totals_outlive_what_they_count_and_the_daemon(tmp_path: Path) -> None:
         mount.kill()
         mount.remount()
 
-        assert {**EMPTY, "totals": {**EMPTY["totals"], "enqueued": 4, "dequeued": 3, "acked": 3}} == stats(queue)  # type: ignore[dict-item]
+        totals = {**EMPTY["totals"], "enqueued": 4, "dequeued": 3, "acked": 3}  # type: ignore[dict-item]
+        assert {**EMPTY, "done": 3, "totals": totals} == stats(queue)
 
 
 def test_clear_and_an_end_in_the_queue_leave_nothing_behind(jobs: Path) -> None:

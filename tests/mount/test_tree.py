@@ -9,18 +9,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from queuefs.names import RESERVED, VERBS
+from queuefs.names import ABOUT, RESERVED, STATE_DIRECTORIES, VERBS
 from tests.support.programs import sh
 from tests.support.queue import claim, put, status, take_all
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-#: What a queue's directory shows.
-SHOWN = [
+#: The control files that a queue's directory shows.
+FILES = [
     *("enqueue", "dequeue", "ack", "nack", "extend", "peek", "size", "status", "stats", "messages"),
     *("clear", "wait", "events", "config", "ctl"),
 ]
+
+#: All that it shows.
+SHOWN = [*FILES, *STATE_DIRECTORIES]
 
 
 def error_of(call: object, *arguments: object) -> int:
@@ -43,7 +46,7 @@ def test_the_root_has_no_verbs(place: Path) -> None:
     root = place.parent
 
     assert set(SHOWN).isdisjoint(os.listdir(root))
-    for name in RESERVED:
+    for name in RESERVED - {ABOUT}:
         assert not (root / name).exists()
 
 
@@ -53,7 +56,7 @@ def test_stat_lookup_and_readdir_agree(jobs: Path) -> None:
     with os.scandir(jobs) as entries:
         for entry in entries:
             status_ = os.stat(entry.path)
-            assert entry.is_dir() == stat.S_ISDIR(status_.st_mode) == (entry.name == "child")
+            assert entry.is_dir() == stat.S_ISDIR(status_.st_mode) == (entry.name in {"child", *STATE_DIRECTORIES})
             if entry.name != "stats":  # it tells an age
                 assert entry.stat(follow_symlinks=False).st_size == status_.st_size
             assert status_.st_ino == os.stat(entry.path).st_ino
@@ -115,8 +118,9 @@ def test_names_that_are_refused(jobs: Path, name: bytes, expected: int) -> None:
 
 
 def test_reserved_names_are_reserved_below_the_root_too(place: Path) -> None:
-    for name in RESERVED:
+    for name in RESERVED - {ABOUT}:
         assert errno.EINVAL == error_of(os.mkdir, place.parent / name)
+    assert errno.EEXIST == error_of(os.mkdir, place.parent / ABOUT)
 
 
 def test_a_queue_exists_once(jobs: Path) -> None:
@@ -229,7 +233,7 @@ def test_names_with_options_resolve_and_are_refused_at_open(jobs: Path) -> None:
         assert name not in os.listdir(jobs)
 
 
-@pytest.mark.parametrize("name", SHOWN)
+@pytest.mark.parametrize("name", FILES)
 def test_a_verb_can_not_be_removed_or_made_a_directory(jobs: Path, name: str) -> None:
     assert errno.EPERM == error_of(os.unlink, jobs / name)
     assert errno.ENOTDIR == error_of(os.rmdir, jobs / name)
@@ -285,8 +289,22 @@ def test_a_change_of_the_mode_reaches_every_verb_at_once(jobs: Path) -> None:
     assert 12 == (jobs / "enqueue").stat().st_uid
 
 
-def test_somebody_elses_open_file_lets_nobody_change_a_verbs_mode(jobs: Path) -> None:
-    with (jobs / "enqueue").open("wb"):
-        done = sh("chmod 600 jobs/enqueue", jobs.parent)
+def test_a_verbs_mode_is_changed_by_name_and_not_by_who_has_it_open(jobs: Path) -> None:
+    with (jobs / "enqueue").open("wb") as file:
+        assert 0 == sh("chmod 600 jobs/enqueue", jobs.parent).returncode
+        os.fchmod(file.fileno(), 0o777)
 
-    assert "not permitted" in done.stderr
+    assert 0o600 == stat.S_IMODE((jobs / "enqueue").stat().st_mode)
+    jobs.chmod(0o777)
+    assert 0o600 == stat.S_IMODE((jobs / "enqueue").stat().st_mode)
+
+
+@pytest.mark.parametrize("name", STATE_DIRECTORIES)
+def test_a_state_directory_stays(jobs: Path, name: str) -> None:
+    (jobs / "other").mkdir()
+
+    assert errno.EPERM == error_of(os.rmdir, jobs / name)
+    assert errno.EPERM == error_of(os.rename, jobs / name, jobs / "elsewhere")
+    assert errno.EPERM == error_of(os.mkdir, jobs / name / "below")
+    assert errno.EPERM == error_of(os.rename, jobs / "other", jobs / name / "other")
+    assert errno.EINVAL == error_of(os.rename, jobs / "other", jobs / name)
