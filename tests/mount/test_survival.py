@@ -141,7 +141,7 @@ def test_the_memory_back_end_forgets() -> None:
         mount.kill()
         mount.remount()
 
-        assert [] == os.listdir(mount.path)
+        assert [".queuefs"] == os.listdir(mount.path)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
