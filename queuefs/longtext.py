@@ -16,7 +16,7 @@ import msgspec
 from queuefs.errors import MessageGone, StoreDamaged
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from queuefs.backend import Backend
@@ -111,21 +111,19 @@ class LongText:
             StoreDamaged: its payload can't be read, or is not what it was.
         """
         payload = await self._read(self._cuts[number], self._cuts[number + 1])
-        last = len(self._cuts) - 2
         try:
             text = self._encode(payload)
         except UnicodeDecodeError:
             text = b""
-        text = (self._head if number == 0 else b"") + text + (self._tail if number == last else b"")
+        text = (self._head if number == 0 else b"") + text + (self._tail if number == self.count - 1 else b"")
         if len(text) != self.starts[number + 1] - self.starts[number]:
             raise StoreDamaged(f"the payload of message {self._message.id} is not what it was a moment ago")
         return text
 
-    async def pieces(self) -> AsyncIterator[bytes]:
-        """Measure, and yield all pieces; errors as of `piece`."""
-        await self.measure()
-        for number in range(len(self._cuts) - 1):
-            yield await self.piece(number)
+    @property
+    def count(self) -> int:
+        """How many pieces it has, once it has been measured."""
+        return len(self._cuts) - 1
 
     async def _read(self, start: int, end: int) -> bytes:
         message = self._message.id

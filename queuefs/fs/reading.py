@@ -5,13 +5,16 @@ from __future__ import annotations
 import errno
 import tempfile
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import structlog
 import trio
 
-from queuefs.errors import QueueFSError, WouldBlock
+from queuefs.errors import MessageGone, QueueFSError, StoreDamaged, WouldBlock
 from queuefs.events import Reader, event_line
 from queuefs.fs.handles import Handle, Opening
+from queuefs.listing import PAGE_BYTES
 from queuefs.render import counts_line, listed_message
 from queuefs.waiting import Wait
 
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
     from queuefs.longtext import Texts
     from queuefs.message import Message
     from queuefs.options import EventsOptions, WaitOptions
+
+log = structlog.get_logger(__name__)
 
 #: How much of a list of messages is kept in memory; the rest goes to a temporary file, bytes.
 SPOOL_BYTES = 4 * 1024 * 1024
@@ -88,22 +93,39 @@ class MessagesHandle(Handle):
             while self._made < offset + size and not self._complete:
                 await self._make_page()
             self._spool.seek(offset)
-            return self._spool.read(size)
+            return self._spool.read(max(0, min(size, self._made - offset)))
 
     async def _make_page(self) -> None:
-        if first := self._listing is None:
-            self._listing = await self._service.messages(self._queue, dead=self._dead)
-        assert self._listing is not None  # made above at the latest
-        page = await self._listing.page()
-        text = b",\n".join(listed_message(message, self._service.clock) for message in page)
-        before = b"[" if first else b",\n" if page else b""
-        self._keep(before + text + (b"" if page else b"]\n"))
+        listing = self._listing
+        if listing is None:
+            listing = self._listing = await self._service.messages(self._queue, dead=self._dead)
+        page = await listing.page()
+        end = self._keep(b"[" if self._made == 0 else b",\n" if page else b"", self._made)
+        if page and page[0].size > PAGE_BYTES:
+            end = await self._keep_long(listing, page[0], end)
+        else:
+            end = self._keep(b",\n".join(listed_message(message, self._service.clock) for message in page), end)
+        self._made = end if page else self._keep(b"]\n", end)
         self._complete = not page
+        listing.turn()
 
-    def _keep(self, text: bytes) -> None:
+    async def _keep_long(self, listing: Listing, message: Message, start: int) -> int:
+        text = listing.long_text(message, listed_message(replace(message, data=b""), self._service.clock))
+        end = start
         try:
-            self._spool.seek(self._made)
-            self._made += self._spool.write(text)
+            await text.measure()
+            for number in range(text.count):
+                end = self._keep(await text.piece(number), end)
+        except (MessageGone, StoreDamaged) as error:
+            log.info("listed without its payload", message=message.id, reason=str(error))
+            return self._keep(listed_message(message, self._service.clock), start)
+        return end
+
+    def _keep(self, text: bytes, at: int) -> int:
+        """Put *text* where it belongs, and return where it ends."""
+        try:
+            self._spool.seek(at)
+            return at + self._spool.write(text)
         except OSError as error:
             raise NoTemporarySpace(f"the list can't be kept: {error.strerror}") from error
 

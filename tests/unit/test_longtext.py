@@ -198,5 +198,7 @@ async def test_an_entry_of_a_list_is_an_object_of_its_own() -> None:
     line = listed_message(replace(message, data=b""), CLOCK)
     text = LongText(store, queue, message, line)
 
-    found = b"".join([piece async for piece in text.pieces()])
+    size = await text.measure()
+    found = b"".join([await text.piece(number) for number in range(text.count)])
+    assert size == len(found)
     assert json.loads(line) | {"data": payload.decode()} == json.loads(found)
