@@ -91,7 +91,11 @@ class Clock:
 
         The same moment gives the same seconds each time, unless the wall clock was set.
         """
+        return at + self.wall_ahead()
+
+    def wall_ahead(self) -> float:
+        """Return how far the wall clock is ahead of the store's time, seconds; for many moments at once."""
         ahead = self._machine.wall() - self.now()
         if abs(ahead - self._wall_ahead) > WALL_CLOCK_WAS_SET_SECONDS:
             self._wall_ahead = ahead
-        return at + self._wall_ahead
+        return self._wall_ahead
