@@ -75,6 +75,8 @@ class EnqueueOptions(Options):
 
     #: Each line is a message.
     lines: bool = _flag()
+    #: A message without any bytes, by an open that truncates.
+    empty: bool = _flag()
     priority: int = _option(values.priority, 0)
     #: Seconds before it is handed out.
     delay: float = _option(values.seconds, 0.0)
@@ -93,6 +95,10 @@ class EnqueueOptions(Options):
         """Refuse what means nothing."""
         if self.strict and self.key is None:
             raise BadValue("option 'strict' needs option 'key'")
+        if self.empty and self.lines:
+            raise BadValue("options 'empty' and 'lines' exclude each other")
+        if self.empty and self.size:
+            raise BadValue("options 'empty' and 'size' contradict each other: it has no bytes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

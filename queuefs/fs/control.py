@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from queuefs.fs.reading import DequeueHandle, EventsHandle, MessagesHandle, TextHandle, WaitHandle
-from queuefs.fs.writing import ClearHandle, ConfigHandle, CtlLines, EnqueueHandle, LinesHandle, SettleLines
+from queuefs.fs.writing import ClearHandle, ConfigHandle, CtlLines, LinesHandle, SettleLines, open_enqueue
 from queuefs.lifecycle import Verb
 from queuefs.message import Counts
 from queuefs.options import (
@@ -203,9 +203,8 @@ class Enqueue(ControlFile):
     access = frozenset({os.O_WRONLY, os.O_RDWR})
 
     async def open(self, opening: Opening, options: EnqueueOptions) -> Handle:
-        """Begin a message."""
-        stage = await opening.service.stage(opening.queue, options, opening.caller, may_wait=opening.may_wait)
-        return EnqueueHandle(stage, opening)
+        """Begin a message, or enqueue an empty one."""
+        return await open_enqueue(opening, options)
 
 
 class Settling(ControlFile):

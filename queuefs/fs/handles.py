@@ -29,6 +29,8 @@ class Opening:
     may_wait: bool
     #: Its writes have no place: O_APPEND is set.
     appends: bool
+    #: It begins anew: O_TRUNC is set.
+    truncates: bool
 
     def caller(self) -> WaitingCaller:
         """Return what can be seen of who opened it, for a wait."""

@@ -281,6 +281,7 @@ class Operations(pyfuse3.Operations):
             inode=inode,
             may_wait=not flags & os.O_NONBLOCK,
             appends=bool(flags & os.O_APPEND),
+            truncates=bool(flags & os.O_TRUNC),
         )
         handle = await node.control.open(opening, options)
         if flags & os.O_TRUNC:

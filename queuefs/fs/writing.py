@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from queuefs.fs.handles import Opening
     from queuefs.lines import LineStage
-    from queuefs.message import QueueId
-    from queuefs.options import Options
+    from queuefs.message import MessageId, QueueId
+    from queuefs.options import EnqueueOptions, Options
     from queuefs.stage import Stage
 
 #: The longest line that can be an id, a receipt or a command, bytes: two numbers of 19 digits, a word, some blanks.
@@ -27,6 +27,38 @@ LONGEST_WORDS = 96
 
 #: The longest line at all, blanks included, bytes.
 LONGEST_LINE = 4096
+
+
+async def open_enqueue(opening: Opening, options: EnqueueOptions) -> Handle:
+    """Begin a message; or, where it shall be empty, enqueue it, if the open truncates."""
+    stage = await opening.service.stage(opening.queue, options, opening.caller, may_wait=opening.may_wait)
+    if not options.empty:
+        return EnqueueHandle(stage, opening)
+    if opening.truncates:
+        try:
+            await stage.write(b"")
+            await stage.flush()
+        except QueueFSError as error:
+            stage.spoil(error)
+            raise
+        finally:
+            await stage.close()
+    return EmptyHandle(stage.told_id)
+
+
+class _ToldId:
+    """What reading back gives: a message's id and a newline; it begins where the first read did, and stays there."""
+
+    def __init__(self) -> None:
+        self._at: int | None = None
+
+    def piece(self, message: MessageId | None, offset: int, size: int) -> bytes:
+        if message is None:
+            return b""
+        if self._at is None:
+            self._at = offset
+        start = offset - self._at
+        return (b"%d\n" % message)[start : start + size] if start >= 0 else b""
 
 
 class EnqueueHandle(Handle):
@@ -41,7 +73,7 @@ class EnqueueHandle(Handle):
         self._instant = opening.service.instant
         #: Where the file's position is if it was only written and read in turn.
         self._position = 0
-        self._id_at: int | None = None
+        self._told_id = _ToldId()
 
     async def write(self, data: bytes, offset: int) -> int:
         """Add *data* to the message."""
@@ -66,13 +98,7 @@ class EnqueueHandle(Handle):
 
     async def read(self, offset: int, size: int) -> bytes:
         """Return the message's id and a newline; the line begins where the first read did, and stays there."""
-        message = self._stage.told_id
-        if message is None:
-            return b""
-        if self._id_at is None:
-            self._id_at = offset
-        start = offset - self._id_at
-        piece = (b"%d\n" % message)[start : start + size] if start >= 0 else b""
+        piece = self._told_id.piece(self._stage.told_id, offset, size)
         self._position = offset + len(piece)
         return piece
 
@@ -92,6 +118,23 @@ class EnqueueHandle(Handle):
     async def release(self) -> None:
         """Publish the message."""
         await self._stage.close()
+
+
+class EmptyHandle(Handle):
+    """Has enqueued an empty message when it was opened, or has not."""
+
+    def __init__(self, message: MessageId | None) -> None:
+        """Tell the id of *message*, if there is one."""
+        self._message = message
+        self._told_id = _ToldId()
+
+    async def write(self, data: bytes, offset: int) -> int:  # noqa: ARG002 - as its base
+        """Refuse."""
+        raise BadValue("an empty message takes no bytes; it is enqueued when its file is opened to be truncated")
+
+    async def read(self, offset: int, size: int) -> bytes:
+        """Return the message's id and a newline, as `EnqueueHandle.read`."""
+        return self._told_id.piece(self._message, offset, size)
 
 
 class WriterKilled(QueueFSError):

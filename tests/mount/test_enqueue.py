@@ -19,7 +19,7 @@ import pytest
 from queuefs.names import STATE_DIRECTORIES
 from tests.support.mount import mounted
 from tests.support.programs import SHELLS, sh
-from tests.support.queue import status, take, take_all
+from tests.support.queue import claim, status, take, take_all
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -291,6 +291,82 @@ def test_many_writers_lose_nothing(jobs: Path) -> None:
         list(pool.map(lambda number: (jobs / "enqueue").write_text(str(number)), range(500)))
 
     assert sorted(str(number).encode() for number in range(500)) == sorted(take_all(jobs))
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize(
+    ("script", "count"),
+    [
+        (": > jobs/enqueue,empty", 1),
+        ("printf '' > jobs/enqueue,empty", 1),
+        ("> jobs/enqueue,empty", 1),
+        ("cp /dev/null jobs/enqueue,empty", 1),
+        ("exec 3>jobs/enqueue,empty; exec 4>jobs/enqueue,empty,size=0", 2),
+        ("cat < /dev/null > jobs/enqueue,empty,priority=3,delay=0,ttl=9,timeout=9", 1),
+        ("touch jobs/enqueue,empty", 0),
+        (": >> jobs/enqueue,empty", 0),
+        ("exec 3<>jobs/enqueue,empty", 0),
+        ("test -w jobs/enqueue,empty", 0),
+    ],
+)
+def test_an_open_that_truncates_enqueues_an_empty_message(
+    place: Path, jobs: Path, shell: str, script: str, count: int
+) -> None:
+    done = sh(script, place, shell)
+
+    assert (0, "") == (done.returncode, done.stderr)
+    assert [b""] * count == take_all(jobs)
+
+
+def test_an_empty_message_is_there_when_the_open_returns(jobs: Path) -> None:
+    file = os.open(jobs / "enqueue,empty,priority=7", os.O_RDWR | os.O_TRUNC)
+    message = claim(jobs)
+    assert message is not None
+
+    assert ("", 7) == (message["data"], message["priority"])
+    assert f"{message['id']}\n".encode() == os.read(file, 100)
+    assert b"" == os.read(file, 100)
+    with pytest.raises(OSError, match="Invalid argument"):
+        os.write(file, b"x")
+    os.close(file)
+    assert (0, 1) == status(jobs)
+
+
+def test_without_a_truncation_there_is_no_id_to_read(jobs: Path) -> None:
+    file = os.open(jobs / "enqueue,empty", os.O_RDWR)
+    assert b"" == os.read(file, 100)
+    with pytest.raises(OSError, match="Invalid argument"):
+        os.write(file, b"x")
+    os.close(file)
+
+    assert (0, 0) == status(jobs)
+
+
+def test_an_empty_message_that_can_not_be_taken_is_an_error_of_the_open(jobs: Path) -> None:
+    truncate = os.O_WRONLY | os.O_TRUNC
+    os.close(os.open(jobs / "enqueue,empty,key=k,strict", truncate))
+    with pytest.raises(FileExistsError):
+        os.open(jobs / "enqueue,empty,key=k,strict", truncate)
+    again = os.open(jobs / "enqueue,empty,key=k", os.O_RDWR | os.O_TRUNC)
+    first = claim(jobs)
+    assert first is not None
+    assert f"{first['id']}\n".encode() == os.read(again, 100)
+    os.close(again)
+    (jobs / "config").write_text("max_messages = 1\n")
+    with pytest.raises(OSError, match="No space left"):
+        os.open(jobs / "enqueue,empty", truncate)
+    (jobs / "config").write_text("on_full = block\n")
+    with pytest.raises(BlockingIOError):
+        os.open(jobs / "enqueue,empty", truncate | os.O_NONBLOCK)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(os.open, jobs / "enqueue,empty", truncate)
+        with pytest.raises(TimeoutError):
+            waiting.result(0.2)
+        (jobs / "ack").write_text(first["id"])
+        os.close(waiting.result(30))
+
+    assert [b""] == take_all(jobs)
+    jobs.rmdir()
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,18 @@ def test_any_text_is_read_or_refused(kind: type[Options], text: str) -> None:
         assert str(error)
 
 
+@pytest.mark.parametrize("text", ["empty,lines", "lines,empty", "empty,size=1", "empty=1"])
+def test_an_empty_message_is_neither_lines_nor_bytes(text: str) -> None:
+    with pytest.raises(BadValue):
+        EnqueueOptions.parse(text)
+
+
+def test_every_other_option_may_stand_beside_empty() -> None:
+    expected = EnqueueOptions(empty=True, priority=1, delay=2, ttl=3, timeout=4, key="k", strict=True, size=0)
+
+    assert expected == EnqueueOptions.parse("empty,priority=1,delay=2,ttl=3,timeout=4,key=k,strict,size=0")
+
+
 def test_all_options_of_enqueue_are_read_in_any_order() -> None:
     expected = EnqueueOptions(lines=True, priority=-3, delay=1.5, ttl=0, timeout=2, key="a=b", strict=True, size=0)
 
