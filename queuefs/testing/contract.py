@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from queuefs.testing.burying import BuryContract
 from queuefs.testing.claiming import ClaimingContract
 from queuefs.testing.dead import DeadContract
 from queuefs.testing.due import DelayContract, LifeContract
@@ -10,6 +11,7 @@ from queuefs.testing.keys import KeyContract
 from queuefs.testing.listening import ListeningContract
 from queuefs.testing.looking import LookingContract
 from queuefs.testing.model import ModelContract
+from queuefs.testing.moving import MoveContract
 from queuefs.testing.naming import CancelContract, NamingContract, PauseContract
 from queuefs.testing.order import HammerContract, OrderContract
 from queuefs.testing.paging import PageContract
@@ -21,12 +23,14 @@ from queuefs.testing.settling import SettlingContract
 from queuefs.testing.sharing import SharedContract
 from queuefs.testing.stats import StatsContract
 from queuefs.testing.steps import LifecycleContract
+from queuefs.testing.taking import TakeContract
 from queuefs.testing.upkeep import UpkeepContract
 from queuefs.testing.writing import WritingContract
 
 
 class TimeContract(
     ClaimingContract,
+    TakeContract,
     KeyContract,
     DelayContract,
     LifeContract,
@@ -49,6 +53,8 @@ class BackendContract(
     PauseContract,
     CancelContract,
     DeadContract,
+    BuryContract,
+    MoveContract,
     LookingContract,
     PageContract,
     OrderContract,
