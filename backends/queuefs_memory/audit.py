@@ -31,21 +31,21 @@ class Audit(Store):
 
     def _disagreements(self) -> list[str]:
         found = []
+        leases, lives, delays = self._leases.noted(), self._lives.noted(), self._delays.noted()
         for number, row in self._queues.items():
+            pending, held = _in_state(row, State.PENDING), _in_state(row, State.PROCESSING)
             facts = {
                 "is not where its parent has it": self._children(row.queue.parent).get(row.queue.name) is row,
                 **_about_messages(row),
                 **_about_counts(row),
                 **_about_order(row),
                 **row.records.disagreements(),
-                "has a message in processing without a lease": all(
-                    self._leases.holds(m, m.lease_until) for m in _in_state(row, State.PROCESSING)
-                ),
+                "has a message in processing without a lease": all((m.lease_until, m) in leases for m in held),
                 "has a pending message whose end would be slept over": all(
-                    self._lives.holds(m, m.expires_at) for m in _in_state(row, State.PENDING) if m.expires_at
+                    (m.expires_at, m) in lives for m in pending if m.expires_at is not None
                 ),
                 "has a delayed message whose delay would not end": row.delayed
-                == sum(self._delays.holds(m, m.due) for m in _in_state(row, State.PENDING)),
+                == sum((m.due, m) in delays for m in pending),
             }
             found += [f"queue {number} {what}" for what, holds in facts.items() if not holds]
         rows = self._queues.values()

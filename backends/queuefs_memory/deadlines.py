@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from queuefs.message import MessageId
     from queuefs_memory.rows import Row
 
+    _Entry = tuple[float, MessageId, Row]
+
 #: Entries that are over stay in the heap until there are this many, and more than live ones.
 _DEAD_ENTRIES = 64
 
@@ -18,16 +20,16 @@ _DEAD_ENTRIES = 64
 class Deadlines:
     """The moments of one kind, one for a message.
 
-    One that is over earlier than it said (acked, extended...) stays behind as a dead entry, known by its time not
-    being its message's any more; when the dead outnumber the live ones they are swept out.
+    One that is over earlier than it said (acked, extended...) stays behind as a dead entry, known by not being its
+    message's any more; when the dead outnumber the live ones they are swept out.
     """
 
     __slots__ = ("_ends", "_heap")
 
     def __init__(self) -> None:
         """Start with none."""
-        self._heap: list[tuple[float, MessageId, Row]] = []
-        self._ends: dict[MessageId, float] = {}
+        self._heap: list[_Entry] = []
+        self._ends: dict[MessageId, _Entry] = {}
 
     def __len__(self) -> int:
         return len(self._ends)
@@ -35,11 +37,10 @@ class Deadlines:
     def start(self, row: Row, at: float) -> None:
         """Note *at* for *row*, in place of what was noted."""
         ends, heap = self._ends, self._heap
-        ends[row.id] = at
-        heapq.heappush(heap, (at, row.id, row))
+        ends[row.id] = entry = (at, row.id, row)
+        heapq.heappush(heap, entry)
         if len(heap) > _DEAD_ENTRIES + 2 * len(ends):
-            # by id, for one that started anew for the same moment has two entries that look alive
-            self._heap = list({entry[1]: entry for entry in heap if ends.get(entry[1]) == entry[0]}.values())
+            self._heap = list(ends.values())
             heapq.heapify(self._heap)
 
     def end(self, row: Row) -> bool:
@@ -64,25 +65,21 @@ class Deadlines:
 
     def look(self, now: float, limit: int) -> tuple[Sequence[Row], float | None]:
         """Return up to *limit* rows that are due, earliest first, and the moment that follows them; they stay."""
-        found: dict[MessageId, tuple[float, MessageId, Row]] = {}
-        while (first := self._first()) is not None:
-            if first[1] not in found:
-                if first[0] > now or len(found) >= limit:
-                    break
-                found[first[1]] = first
-            heapq.heappop(self._heap)
-        for entry in found.values():
+        found: list[_Entry] = []
+        while (first := self._first()) is not None and first[0] <= now and len(found) < limit:
+            found.append(heapq.heappop(self._heap))
+        for entry in found:
             heapq.heappush(self._heap, entry)
-        return [row for _, _, row in found.values()], None if first is None else first[0]
+        return [row for _, _, row in found], None if first is None else first[0]
 
-    def holds(self, row: Row, at: float | None) -> bool:
-        """Say whether *at* is noted for *row*, and would be noticed."""
-        return self._ends.get(row.id) == at and (at, row.id, row) in self._heap
+    def noted(self) -> set[tuple[float, Row]]:
+        """Return all moments that will be noticed, with their rows."""
+        return {(at, row) for at, _, row in (entry for entry in self._heap if self._ends.get(entry[1]) is entry)}
 
-    def _first(self) -> tuple[float, MessageId, Row] | None:
+    def _first(self) -> _Entry | None:
         heap = self._heap
         while heap:
-            if self._ends.get(heap[0][1]) == heap[0][0]:
+            if self._ends.get(heap[0][1]) is heap[0]:
                 return heap[0]
             heapq.heappop(heap)
         return None

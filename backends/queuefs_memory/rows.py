@@ -77,6 +77,10 @@ class Row:
         #: and can be handed out.
         self.ready = False
 
+    def __lt__(self, other: Row) -> bool:
+        """Say no: where two of one id and moment are compared, one is stale, and either may come first."""
+        return False
+
     def message(self, inline: int | None = None) -> Message:
         """Return the message as it stands, without a payload of more than *inline* bytes."""
         return Message(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from queuefs.testing.asking import AskedIdContract
 from queuefs.testing.burying import BuryContract
 from queuefs.testing.claiming import ClaimingContract
 from queuefs.testing.dead import DeadContract
@@ -15,8 +16,11 @@ from queuefs.testing.moving import MoveContract
 from queuefs.testing.naming import CancelContract, NamingContract, PauseContract
 from queuefs.testing.order import HammerContract, OrderContract
 from queuefs.testing.paging import PageContract
+from queuefs.testing.pieces import PieceContract
 from queuefs.testing.queues import QueueContract
 from queuefs.testing.records import RecordContract
+from queuefs.testing.restored import RestoredRecordContract
+from queuefs.testing.restoring import RestoreContract
 from queuefs.testing.retention import RetentionContract
 from queuefs.testing.room import RoomContract
 from queuefs.testing.settling import SettlingContract
@@ -38,6 +42,7 @@ class TimeContract(
     StatsContract,
     RecordContract,
     RetentionContract,
+    RestoreContract,
     LifecycleContract,
     ModelContract,
 ):
@@ -57,6 +62,9 @@ class BackendContract(
     MoveContract,
     LookingContract,
     PageContract,
+    PieceContract,
+    AskedIdContract,
+    RestoredRecordContract,
     OrderContract,
     HammerContract,
     DurableContract,
