@@ -86,6 +86,12 @@ class AccessDenied(QueueFSError):
     errno = errno.EACCES
 
 
+class WholeStoreBusy(QueueFSError):
+    """Something else is done with the whole store just now."""
+
+    errno = errno.EBUSY
+
+
 # Messages ----------------------------------------------------------------------------------------------------------
 
 

@@ -177,3 +177,25 @@ class MessagesOptions(Options):
 
     #: The dead ones instead.
     dead: bool = _flag()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportOptions(Options):
+    """What `export` takes."""
+
+    #: A queue, and those below it; None: all.
+    queue: tuple[str, ...] | None = _option(values.path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportOptions(Options):
+    """What `import` takes; see `queuefs.transfer.Terms`."""
+
+    renumber: bool = _flag()
+    resume: bool = _flag()
+    release: bool = _flag()
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself."""
+        if self.renumber and self.resume:
+            raise BadValue("options 'renumber' and 'resume' exclude each other")

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from queuefs.parts import Parts
     from queuefs.settling import Settling
     from queuefs.waiting import Caller
+    from queuefs.wholestore import WholeStore
 
 log = structlog.get_logger(__name__)
 
@@ -46,8 +47,8 @@ log = structlog.get_logger(__name__)
 class Service:
     """The queues of one store."""
 
-    def __init__(self, parts: Parts, settling: Settling, about: About) -> None:
-        """Serve a store by its *parts*; *settling* ends claims, and *about* tells of the mount."""
+    def __init__(self, parts: Parts, settling: Settling, about: About, whole: WholeStore) -> None:
+        """Serve a store by its *parts*; *settling* ends claims, *about* tells of the mount, *whole* sees all of it."""
         self._parts = parts
         self._backend = parts.backend
         self._configs = parts.configs
@@ -59,6 +60,7 @@ class Service:
         self.waiting = parts.waiting
         self.settling = settling
         self.about = about
+        self.whole = whole
         #: Whether an answer never has to be waited for.
         self.instant = parts.backend.traits.instant
         #: Told when a queue's config has changed.
@@ -122,12 +124,9 @@ class Service:
         )
 
         async def with_room(store: Callable[[], Awaitable[None]]) -> None:
-            if blocks:
-                await self._wait_for_room(queue, store, caller, may_wait=may_wait)
-            else:
-                await store()
+            await self._wait_for_room(queue, store, caller, may_wait=may_wait)
 
-        return (LineStage if options.lines else Stage)(self._parts, queue, terms, with_room)
+        return (LineStage if options.lines else Stage)(self._parts, queue, terms, with_room if blocks else None)
 
     async def _wait_for_room(
         self, queue: QueueId, store: Callable[[], Awaitable[None]], caller: Callable[[], Caller], *, may_wait: bool

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import unquote
 
 from queuefs.errors import BadValue
 from queuefs.message import MAX_PRIORITY, MIN_PRIORITY
@@ -114,6 +115,21 @@ def words(text: str) -> str:
     if not text:
         raise BadValue("a text is expected")
     return text
+
+
+def path(text: str) -> tuple[str, ...]:
+    """Read the path of a queue from the root, percent-encoded where a file's name can't hold it: ``jobs%2Femail``.
+
+    Raises:
+        BadValue: it is none.
+    """
+    try:
+        names = tuple(unquote(text, errors="strict").strip("/").split("/"))
+    except UnicodeDecodeError:
+        raise BadValue(f"{text!r} is not UTF-8") from None
+    if not all(names):
+        raise BadValue(f"{text!r} is not the path of a queue")
+    return names
 
 
 def one_of(choices: type[E]) -> Callable[[str], E]:

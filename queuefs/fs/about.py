@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
-from queuefs.fs.control import READ, ControlFile, Showing
+from queuefs.fs.control import READ, READING, WRITING, ControlFile, Showing
+from queuefs.fs.wholestore import CheckHandle, ExportHandle, ImportHandle
+from queuefs.options import ExportOptions, ImportOptions
+from queuefs.render import LINE_GROWTH
+from queuefs.transfer import Terms
 
 if TYPE_CHECKING:
+    from queuefs.fs.handles import Handle, Opening
     from queuefs.message import QueueId
     from queuefs.service import Service
+
+
+#: Added to bounds of sizes, bytes; no multiple of a page, see `queuefs.fs.control`.
+_MORE = 16 * 1024 * 1024 + 1
 
 
 class AboutFile(Showing):
@@ -49,8 +59,69 @@ class MetricsFile(AboutFile):
         return await service.about.metrics.text()
 
 
+class ForItsOwner(ControlFile):
+    """A file for whoever owns the mount: it reads or changes every queue."""
+
+    def mode(self, queue_mode: int) -> int:  # noqa: ARG002 - it follows no queue
+        """Return r and w as it can be opened, for the owner."""
+        readable = not self.access.isdisjoint({os.O_RDONLY, os.O_RDWR})
+        writable = not self.access.isdisjoint({os.O_WRONLY, os.O_RDWR})
+        return 0o400 * readable | 0o200 * writable
+
+
+class Export(ForItsOwner):
+    """`export`: all that the store holds, as lines of JSON."""
+
+    name = "export"
+    options = ExportOptions
+    access = READING
+
+    async def size(self, service: Service, queue: QueueId, options: ExportOptions) -> int:  # noqa: ARG002
+        """Return a bound by what the store takes up: readers that splice read no further than that."""
+        return LINE_GROWTH * (await service.about.space()).used + _MORE
+
+    async def open(self, opening: Opening, options: ExportOptions) -> Handle:
+        """Begin an export; a queue that is not there is found at the first read."""
+        return ExportHandle(opening.service, [] if options.queue is None else [options.queue])
+
+
+class Import(ForItsOwner):
+    """`import`: what `export` gave, into this store."""
+
+    name = "import"
+    options = ImportOptions
+    access = WRITING
+
+    async def open(self, opening: Opening, options: ImportOptions) -> Handle:
+        """Begin an import at the first write."""
+        terms = Terms(renumber=options.renumber, resume=options.resume, release=options.release)
+        return ImportHandle(opening.service, terms)
+
+
+class Check(ForItsOwner):
+    """`check`: what disagrees within the store, and a way to put it right."""
+
+    name = "check"
+    access = frozenset({os.O_RDONLY, os.O_WRONLY, os.O_RDWR})
+
+    async def size(self, service: Service, queue: QueueId, options: Any) -> int:  # noqa: ARG002
+        """Return a bound."""
+        return _MORE
+
+    async def open(self, opening: Opening, options: Any) -> Handle:  # noqa: ARG002
+        """Check at the first read."""
+        return CheckHandle(opening.service)
+
+
 #: Every file, in the order in which they are listed.
-ABOUT_FILES: tuple[ControlFile, ...] = (Version(), BackendState(), MetricsFile())
+ABOUT_FILES: tuple[ControlFile, ...] = (
+    Version(),
+    BackendState(),
+    MetricsFile(),
+    Export(),
+    Import(),
+    Check(),
+)
 
 _BY_NAME = {file.name: file for file in ABOUT_FILES}
 

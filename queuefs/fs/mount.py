@@ -34,6 +34,7 @@ from queuefs.tree import Tree
 from queuefs.turns import Turns
 from queuefs.upkeep import Upkeep
 from queuefs.waiting import Waiting
+from queuefs.wholestore import WholeStore
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
@@ -86,7 +87,7 @@ async def serve(
         parts = _parts(backend, clock, tree, options, nursery)
         settling = Settling(parts)
         about = About(url, backend, parts.upkeep, Metrics(backend, tree, clock, parts.waiting, measurements))
-        service = Service(parts, settling, about)
+        service = Service(parts, settling, about, WholeStore(parts, tree))
         operations = Operations(service, tree, Filing(parts, settling), shared=backend.traits.shared)
         await parts.upkeep.round()  # what the last daemon had left is there when the mount is
         with ExitStack() as mounted:

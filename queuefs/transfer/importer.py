@@ -60,6 +60,11 @@ class Importer:
         self._records = 0
         self._ended = False
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the export's last line has come."""
+        return self._ended
+
     async def feed(self, data: bytes) -> None:
         """Take the next bytes.
 

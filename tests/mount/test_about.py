@@ -43,7 +43,7 @@ def samples(text: str, name: str) -> dict[Mapping[str, str] | str, float]:
 
 def test_the_root_lists_it(shared_mount: Mount) -> None:
     assert ".queuefs" in os.listdir(shared_mount.path)
-    assert ["backend", "metrics", "version"] == sorted(os.listdir(about(shared_mount)))
+    assert ["backend", "check", "export", "import", "metrics", "version"] == sorted(os.listdir(about(shared_mount)))
     assert stat.S_ISDIR(os.stat(about(shared_mount)).st_mode)
 
 
