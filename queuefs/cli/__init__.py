@@ -20,8 +20,11 @@ __all__ = ["main"]
 
 #: What each subcommand is loaded from; loading all would make the quick ones wait for the daemon's libraries.
 _COMMANDS = {
+    "check": ("queuefs.cli.check", "check"),
     "completion": ("queuefs.cli.completion", "completion"),
+    "export": ("queuefs.cli.export", "export"),
     "get": ("queuefs.cli.get", "get"),
+    "import": ("queuefs.cli.import_", "import_"),
     "ls": ("queuefs.cli.ls", "ls"),
     "mount": ("queuefs.cli.mount", "mount"),
     "put": ("queuefs.cli.put", "put"),

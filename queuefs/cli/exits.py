@@ -17,6 +17,7 @@ class Exit(IntEnum):
     FAILED = 1
     USAGE = 2
     EMPTY = 3
+    BAD_DATA = 65
     NO_MOUNT_POINT = 66
     NO_STORE = 69
     BUG = 70
@@ -32,6 +33,7 @@ MEANINGS = {
     Exit.FAILED: "It was not done, for a reason that no other code names; the message or the log says why.",
     Exit.USAGE: "The command line is wrong.",
     Exit.EMPTY: "`get`: there was no message to take.",
+    Exit.BAD_DATA: "`import`: a line can't be used. `check`: the store has problems. `export`: messages are damaged.",
     Exit.NO_MOUNT_POINT: "DIR can't be mounted on, or is not a mount of QueueFS; QUEUE or PATH is no queue in one.",
     Exit.NO_STORE: "The back end can't be reached or opened, or the daemon of the mount is gone.",
     Exit.BUG: "A bug in QueueFS; the log has the traceback.",

@@ -48,6 +48,8 @@ class Importer:
         self._terms = terms
         #: What has been done so far.
         self.imported = Imported()
+        #: What the export says of itself; None before that is read.
+        self.header: Header | None = None
         #: How many lines have been read.
         self.lines = 0
         ahead = clock.wall_ahead()
@@ -180,6 +182,7 @@ class Importer:
         with self._numbered():
             numbering.begin(header)
         self._numbering = numbering
+        self.header = header
         self.imported.shift = numbering.shift
         if not self._terms.dry_run:  # leases and delays are kept by this clock, which has to go on
             await self._backend.save_clock(self._clock.mark())
