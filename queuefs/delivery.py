@@ -87,7 +87,7 @@ class Delivery:
 
     def _take(self, messages: Sequence[Message]) -> bytes | Texts:
         self._receipts = [message.receipt for message in messages]
-        text, self._ends = joined([self._show(message) for message in messages], self._lock)
+        text, self._ends = joined([*map(self._show, messages)], self._lock)
         return text
 
     async def close(self) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 #: What is stored in pieces is stored in pieces of this size, bytes.
 PIECE_BYTES = 1024 * 1024
 
-#: Makes a call that may find the queue full; where its writer may wait for room, makes it again when there is some.
+#: Makes a call that may find the queue full, and makes it again when there is room.
 WithRoom = Callable[[Callable[[], Awaitable[None]]], Awaitable[None]]
 
 
@@ -43,8 +43,10 @@ class Growing:
         "ticket",
     )
 
-    def __init__(self, parts: Parts, queue: QueueId, draft: Draft, with_room: WithRoom, writers: Writers) -> None:
-        """Begin; nothing is stored yet."""
+    def __init__(
+        self, parts: Parts, queue: QueueId, draft: Draft, with_room: WithRoom | None, writers: Writers
+    ) -> None:
+        """Begin; nothing is stored yet. Without *with_room* the first answer counts."""
         self._parts = parts
         self._queue = queue
         self._draft = draft
@@ -69,17 +71,22 @@ class Growing:
             RoomHeldByWriters: it would wait for room for ever.
             QueueFSError: that of `Backend.stage` or `Backend.append`, or what ended the wait for room.
         """
-        try:
-            await self._with_room(lambda: self._try_to_store(data, partial=partial))
-        finally:
-            self._note(held_up=False)
+        if self._with_room is None:
+            await self._try_to_store(data, partial=partial)
+        else:
+            try:
+                await self._with_room(lambda: self._try_to_store(data, partial=partial))
+            finally:
+                self._note(held_up=False)
         self._stored += len(data)
         self.partial = partial
 
     async def _try_to_store(self, data: bytes, *, partial: bool) -> None:
-        room = await self._room()
+        backend = self._parts.backend
+        # As it is now: who waits for room must not miss that there is more of it.
+        room = (await self._parts.configs.get(self._queue)).room
         if self.id is None:
-            self.id = await self._parts.backend.stage(
+            self.id = await backend.stage(
                 self._queue, data, draft=self._draft, room=room, partial=partial, now=self._parts.clock.now()
             )
             return
@@ -88,10 +95,6 @@ class Growing:
         except QueueFull:
             await self._give_way()
             raise
-
-    async def _room(self) -> Room:
-        """Return what the queue may hold as it is now: who waits for room must not miss that there is more of it."""
-        return (await self._parts.configs.get(self._queue)).room
 
     def _append(self, message: MessageId, data: bytes, room: Room, *, partial: bool) -> Awaitable[None]:
         backend = self._parts.backend
@@ -124,7 +127,7 @@ class Growing:
         await self._settle()
 
     async def _hand_over(self, data: bytes, *, partial: bool) -> None:
-        room = await self._room()
+        room = (await self._parts.configs.get(self._queue)).room
         assert self.id is not None  # it was staged with the mark at the latest
         self.ticket = self._append(self.id, data, room, partial=partial)
         self._piece = _Piece(data, partial=partial)
@@ -157,6 +160,8 @@ class Growing:
 
     async def _give_way(self) -> None:
         """Give up if this writer and others wait for the room that they hold themselves."""
+        if self._with_room is None:
+            return
         self._note(held_up=True)
         if not self._is_held_up() or await self._parts.backend.unacked_bytes(self._queue):
             return

@@ -31,7 +31,7 @@ class LineStage:
     Blank lines are none.
     """
 
-    def __init__(self, parts: Parts, queue: QueueId, terms: Terms, with_room: WithRoom) -> None:
+    def __init__(self, parts: Parts, queue: QueueId, terms: Terms, with_room: WithRoom | None) -> None:
         """Begin; nothing is stored before the first write."""
         self._parts = parts
         self._with_room = with_room

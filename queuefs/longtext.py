@@ -202,11 +202,13 @@ def joined(
     texts: Sequence[bytes | LongText], lock: AbstractAsyncContextManager[object]
 ) -> tuple[bytes | Texts, Sequence[int]]:
     """Return *texts* as one, for which see `Texts`, and where each ends, as far as that is known yet."""
-    short = [text for text in texts if isinstance(text, bytes)]
-    if len(short) == len(texts):
-        return b"".join(short), [*accumulate(map(len, short))]
-    long = Texts(texts, lock)
-    return long, long.ends
+    short: list[bytes] = []
+    for text in texts:
+        if not isinstance(text, bytes):
+            long = Texts(texts, lock)
+            return long, long.ends
+        short.append(text)
+    return b"".join(short), [*accumulate(map(len, short))]
 
 
 def _escaped(payload: bytes) -> bytes:

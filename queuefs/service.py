@@ -167,13 +167,18 @@ class Service:
     def _show(self, queue: QueueId, options: DequeueOptions) -> Callable[[Message], bytes | LongText]:
         if options.id:
             return lambda message: b"%d\n" % message.id
-        return lambda message: self._text(queue, message, raw=options.raw)
+        return self._text_of(queue, raw=options.raw)
 
-    def _text(self, queue: QueueId, message: Message, *, raw: bool) -> bytes | LongText:
-        if message.data is not None:
-            return message.data if raw else message_line(message, self.clock)
-        line = None if raw else message_line(replace(message, data=b""), self.clock)
-        return LongText(self._backend, queue, message, line)
+    def _text_of(self, queue: QueueId, *, raw: bool) -> Callable[[Message], bytes | LongText]:
+        backend, clock = self._backend, self.clock
+
+        def text(message: Message) -> bytes | LongText:
+            if message.data is not None:
+                return message.data if raw else message_line(message, clock)
+            line = None if raw else message_line(replace(message, data=b""), clock)
+            return LongText(backend, queue, message, line)
+
+        return text
 
     async def claim(self, queue: QueueId, *, count: int, lease: float | None) -> Sequence[Message]:
         """Claim the next messages; none while the queue is paused."""
@@ -227,8 +232,8 @@ class Service:
         found = await self._backend.peek(
             queue, count=options.count, lifo=lifo, now=self.clock.now(), inline=INLINE_BYTES
         )
-        texts = [self._text(queue, message, raw=options.raw) for message in found]
-        text, _ = joined(texts, nullcontext() if self.instant else trio.Lock())
+        texts = map(self._text_of(queue, raw=options.raw), found)
+        text, _ = joined([*texts], nullcontext() if self.instant else trio.Lock())
         if not isinstance(text, bytes):
             await text.measure()
         return text

@@ -58,7 +58,7 @@ class Stage:
 
     __slots__ = ("_error", "_first", "_growing", "_lock", "_parts", "_queue", "_size", "_terms", "writes")
 
-    def __init__(self, parts: Parts, queue: QueueId, terms: Terms, with_room: WithRoom) -> None:
+    def __init__(self, parts: Parts, queue: QueueId, terms: Terms, with_room: WithRoom | None) -> None:
         """Begin a message for *queue*; nothing is stored before the first write."""
         self._parts = parts
         self._queue = queue
