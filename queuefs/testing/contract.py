@@ -15,10 +15,12 @@ from queuefs.testing.model import ModelContract
 from queuefs.testing.moving import MoveContract
 from queuefs.testing.naming import CancelContract, NamingContract, PauseContract
 from queuefs.testing.order import HammerContract, OrderContract
+from queuefs.testing.owners import OwnerContract
 from queuefs.testing.paging import PageContract
 from queuefs.testing.pieces import PieceContract
 from queuefs.testing.queues import QueueContract
 from queuefs.testing.records import RecordContract
+from queuefs.testing.repairing import RepairContract, SpaceContract
 from queuefs.testing.restored import RestoredRecordContract
 from queuefs.testing.restoring import RestoreContract
 from queuefs.testing.retention import RetentionContract
@@ -51,6 +53,7 @@ class TimeContract(
 
 class BackendContract(
     QueueContract,
+    OwnerContract,
     WritingContract,
     RoomContract,
     SettlingContract,
@@ -65,6 +68,8 @@ class BackendContract(
     PieceContract,
     AskedIdContract,
     RestoredRecordContract,
+    SpaceContract,
+    RepairContract,
     OrderContract,
     HammerContract,
     DurableContract,

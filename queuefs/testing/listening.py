@@ -8,10 +8,23 @@ import pytest
 import trio
 import trio.testing
 
-from queuefs.backend import Transition
+from queuefs.backend import Settled, Transition
 from queuefs.lifecycle import Verb
-from queuefs.message import MessageId, QueueId, Verdict
-from queuefs.testing.base import LATER, START, Contract, bury, nack, put, take_one
+from queuefs.message import MessageId, QueueId, Retention, Verdict
+from queuefs.testing.base import (
+    ANY,
+    BRIEF,
+    FOREVER,
+    LATER,
+    LEASE,
+    START,
+    Contract,
+    bury,
+    nack,
+    new_queue,
+    put,
+    take_one,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +45,8 @@ OTHERS_VERBS = [
     Verb.PAUSE,
     Verb.RESUME,
     Verb.CANCEL,
+    Verb.PRUNE,
+    Verb.TERMINATE,
 ]
 
 #: Something may have happened anywhere.
@@ -101,6 +116,26 @@ class ListeningContract(Contract):
             assert not any(each.message == own for each in ears.heard)
 
     @only_shared
+    async def test_moves_burials_and_claims_by_name_are_heard(self, backend: Backend, queue: QueueId, url: str) -> None:
+        """A move in both queues: it is published in the target, for those who wait there."""
+        target = await new_queue(backend, "target")
+        ears = Ears(backend)
+        async with self.open_store(url) as other:
+            await ears.open(other, queue)
+            moved, buried, taken = [await put(other, queue) for _ in range(3)]
+            assert await other.move(queue, moved, target=target, room=ANY) is Settled.DONE
+            await other.bury(queue, [buried])
+            await other.take(queue, [taken], lease=LEASE, now=START)
+            await ears.hear(
+                {
+                    Transition(queue=queue, verb=Verb.MOVE, message=moved),
+                    Transition(queue=target, verb=Verb.PUBLISH, message=moved),
+                    Transition(queue=queue, verb=Verb.BURY, message=buried),
+                    Transition(queue=queue, verb=Verb.DEQUEUE, message=taken),
+                }
+            )
+
+    @only_shared
     async def test_an_outage_is_told(self, backend: Backend, queue: QueueId, url: str) -> None:
         """Once it is over, for something may have happened anywhere; and then others are heard again."""
         ears = Ears(backend)
@@ -110,7 +145,7 @@ class ListeningContract(Contract):
             await ears.hear({ANYTHING})
             await ears.open(other, queue)
 
-    async def _let_do(  # noqa: C901 - a table
+    async def _let_do(  # noqa: C901, PLR0912 - a table
         self, other: Backend, queue: QueueId, verb: Verb
     ) -> MessageId:
         """Let *other* make a step that is called *verb*; return its message, the only one in the queue."""
@@ -127,6 +162,14 @@ class ListeningContract(Contract):
                 return message
             case Verb.CANCEL:
                 await other.cancel(queue, [message], now=START)
+                return message
+            case Verb.PRUNE | Verb.TERMINATE:
+                brief = Retention(records=9, seconds=BRIEF if verb is Verb.TERMINATE else FOREVER)
+                await other.cancel(queue, [message], now=START, keep=brief)
+                if verb is Verb.PRUNE:
+                    await other.prune(queue, [message])
+                else:
+                    await other.tick(now=LATER, limit=10)
                 return message
         claimed = await take_one(other, queue, lease=0.0)
         refs = [claimed.receipt]

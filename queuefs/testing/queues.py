@@ -1,4 +1,4 @@
-"""The contract of queues: the tree, its names, and who owns what."""
+"""The contract of queues: the tree and its names."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from queuefs.errors import BadValue, QueueBusy, QueueExists, QueueNotEmpty, QueueNotFound
-from queuefs.message import ROOT, Counts, Owner, QueueId, Ref, Verdict
+from queuefs.lifecycle import State
+from queuefs.message import ROOT, Counts, QueueId, Ref, Verdict
 from queuefs.testing.base import (
     ANY,
+    KEEP,
     LEASE,
     OWNER,
     START,
@@ -24,6 +26,7 @@ from queuefs.testing.base import (
     take,
     take_one,
 )
+from queuefs.testing.records import finish, record_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -42,7 +45,7 @@ NAMES = [
 
 
 class QueueContract(Contract):
-    """Queues: `find_queue` to `set_owner`."""
+    """Queues: `find_queue` to `rename_queue`."""
 
     async def test_a_new_queue_is_found_as_it_was_made(self, backend: Backend) -> None:
         """`create_queue`, `find_queue`, `get_queue` and `children` return the same value."""
@@ -71,20 +74,27 @@ class QueueContract(Contract):
     @pytest.mark.parametrize("number", [NOBODY, ROOT], ids=["none", "root"])
     async def test_every_method_that_takes_a_queue_wants_one(self, backend: Backend, number: QueueId) -> None:
         """All raise `QueueNotFound`; so they do for the root, which holds queues and is none."""
-        message = await put(backend, await new_queue(backend, "jobs"))
+        queue = await new_queue(backend, "jobs")
+        record = await record_of(backend, queue, await finish(backend, queue))
+        message = await put(backend, queue)
+        found = await find(backend, queue, message)
         refs = [Ref(message)]
         calls: list[Callable[[], Awaitable[object]]] = [
             lambda: backend.get_queue(number),
             lambda: backend.remove_queue(number),
             lambda: backend.rename_queue(number, parent=ROOT, name="other"),
             lambda: backend.set_owner(number, OWNER),
+            lambda: backend.set_file_owner(number, "dead", OWNER),
             lambda: backend.set_config(number, b"", expected=b""),
             lambda: stage(backend, number),
             lambda: backend.append(number, message, b"x", offset=0, partial=False, room=ANY),
             lambda: publish(backend, number, message),
             lambda: backend.find_key(number, "key", now=START, window=0),
             lambda: backend.discard(number, message),
+            lambda: backend.restore(number, found),
+            lambda: backend.restore_record(number, record, keep=KEEP),
             lambda: take(backend, number),
+            lambda: backend.take(number, [message], lease=LEASE, now=START),
             lambda: backend.undo(number, refs, now=START),
             lambda: backend.ack(number, refs, now=START),
             lambda: nack(backend, number, refs),
@@ -95,10 +105,15 @@ class QueueContract(Contract):
             lambda: backend.pause(number, [message]),
             lambda: backend.resume(number, [message]),
             lambda: backend.cancel(number, [message], now=START),
+            lambda: backend.bury(number, [message]),
+            lambda: backend.move(number, message, target=queue, room=ANY),
+            lambda: backend.move(queue, message, target=number, room=ANY),
             lambda: backend.retry(number, [message], now=START),
             lambda: backend.retry(number, None, now=START),
             lambda: backend.drop(number, [message]),
             lambda: backend.drop(number, None),
+            lambda: backend.prune(number, [message]),
+            lambda: backend.prune(number, None),
             lambda: backend.counts(number),
             lambda: peek(backend, number),
             lambda: backend.unacked_bytes(number),
@@ -106,6 +121,12 @@ class QueueContract(Contract):
             lambda: backend.payloads(number, [message]),
             lambda: backend.dead(number),
             lambda: backend.find(number, [message]),
+            lambda: backend.page(number, State.PENDING, after=None, limit=1),
+            lambda: backend.page(number, State.PROCESSING, after=None, limit=1),
+            lambda: backend.page(number, State.DEAD, after=None, limit=1),
+            lambda: backend.records(number, after=None, limit=1, now=START),
+            lambda: backend.find_records(number, [message], now=START),
+            lambda: backend.read(number, message, offset=0, size=1),
             lambda: backend.stats(number),
         ]
         for call in calls:
@@ -250,50 +271,3 @@ class QueueContract(Contract):
                 await backend.rename_queue(queue, parent=parent, name="new")
         await backend.rename_queue(grandchild, parent=queue, name="up")
         assert [each.name for each in await backend.children(queue)] == ["child", "up"]
-
-    async def test_an_owner_is_kept(self, backend: Backend, queue: QueueId) -> None:
-        """`set_owner` changes the owner and nothing else."""
-        message = await put(backend, queue)
-        owner = Owner(uid=0, gid=2**32 - 2, mode=0o7777)
-        await backend.set_owner(queue, owner)
-        found = await backend.get_queue(queue)
-        assert (found.owner, found.name, found.parent) == (owner, "jobs", ROOT)
-        assert await backend.find_queue(ROOT, "jobs") == found
-        assert list(await backend.children(ROOT)) == [found]
-        assert (await find(backend, queue, message)).id == message
-
-    async def test_a_config_is_replaced_by_whoever_knows_it(self, backend: Backend, queue: QueueId) -> None:
-        """Empty at first; any bytes. Who expects something else is told so and changes nothing."""
-        assert (await backend.get_queue(queue)).config == b""
-        first, second = bytes(range(256)) * 64, b"lease = 5\n"
-        assert await backend.set_config(queue, first, expected=b"x") is False
-        assert (await backend.get_queue(queue)).config == b""
-        assert await backend.set_config(queue, first, expected=b"") is True
-        assert (await backend.get_queue(queue)).config == first
-        assert await backend.set_config(queue, second, expected=b"") is False
-        assert await backend.set_config(queue, second, expected=first[:-1]) is False
-        assert await backend.set_config(queue, second, expected=first) is True
-        assert await backend.set_config(queue, second, expected=second) is True
-        found = await backend.find_queue(ROOT, "jobs")
-        assert found is not None
-        assert found.config == second
-        assert list(await backend.children(ROOT)) == [found]
-        assert await backend.set_config(queue, b"", expected=second) is True
-        assert (await backend.get_queue(queue)).config == b""
-
-    async def test_of_two_who_change_a_config_one_is_told(self, backend: Backend, queue: QueueId) -> None:
-        """Both expect what was there: the second has to look again, and nothing of the first is lost."""
-        first = backend.set_config(queue, b"a", expected=b"")
-        second = backend.set_config(queue, b"b", expected=b"")
-        assert [await first, await second] == [True, False]
-        assert (await backend.get_queue(queue)).config == b"a"
-
-    async def test_a_config_is_of_its_queue_and_moves_with_it(self, backend: Backend, queue: QueueId) -> None:
-        """Neither a child's nor an owner's; a new queue of the old name begins without."""
-        child = await new_queue(backend, "child", parent=queue)
-        await backend.set_config(queue, b"a", expected=b"")
-        await backend.set_owner(queue, Owner(uid=0, gid=0, mode=0))
-        await backend.rename_queue(queue, parent=ROOT, name="work")
-        assert (await backend.get_queue(queue)).config == b"a"
-        assert (await backend.get_queue(child)).config == b""
-        assert (await backend.get_queue(await new_queue(backend, "jobs"))).config == b""
