@@ -53,7 +53,8 @@ class FileOutput(Output):
         self._called = shown(file)
         self._file = os.path.realpath(file)
         self._directory, name = os.path.split(self._file)
-        self.unfinished = f"{self._directory}/.{name[:200]}.{os.getpid()}.part"
+        beginning = name[:50]  # of what may be as long as a name can be
+        self.unfinished = f"{self._directory}/.{beginning}.{os.getpid()}.part"
 
     def check(self) -> None:
         """Fail if the file can't be made or replaced."""

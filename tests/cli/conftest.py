@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from queuefs.cli.mountpoint import daemon_of
-from tests.support.mount import PATIENCE
+from tests.support.mount import PATIENCE, Mount, mounted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,3 +73,21 @@ def queuefs(tmp_path: Path) -> Iterator[Command]:
     if os.path.ismount(command.mountpoint) or not os.access(command.mountpoint, os.F_OK):
         command.umount()
     subprocess.run(["fusermount3", "-uzq", command.mountpoint], check=False, stderr=subprocess.DEVNULL)
+
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def shared_mount() -> Iterator[Mount]:
+    """A mount that the tests of a module share, each in a queue of its own."""
+    with mounted() as mount:
+        yield mount
+
+
+@pytest.fixture
+def jobs(shared_mount: Mount) -> Path:
+    """A queue."""
+    path = shared_mount.path / f"jobs-{next(_numbers)}"
+    path.mkdir()
+    return path
