@@ -224,6 +224,14 @@ def test_a_big_message_of_another_size_leaves_nothing(jobs: Path, options: str, 
     jobs.rmdir()
 
 
+@pytest.mark.parametrize("end", [b"\n", b""])
+def test_a_big_line_among_small_ones_is_one_message(jobs: Path, end: bytes) -> None:
+    big = BIG.replace(b"\n", b" ")
+    (jobs / "enqueue,lines").write_bytes(b"one\n" + big + b"\ntwo\n" + big + end)
+
+    assert [b"one", big, b"two", big] == take_all(jobs)
+
+
 # A full queue ---------------------------------------------------------------------------------------------------------
 
 

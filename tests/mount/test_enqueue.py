@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 ALL_BYTES = bytes(range(256))
 
-
 #: Writes a file in two halves, says so, and waits to be killed.
 WRITER = """
 import os, signal, sys
@@ -205,7 +204,7 @@ def test_a_write_that_failed_spoils_its_message(backend_url: str) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGSEGV])
-@pytest.mark.parametrize("size", [10, 200_000])
+@pytest.mark.parametrize("size", [10, 200_000, 5_000_000])
 def test_a_writer_that_a_signal_ends_enqueues_nothing(jobs: Path, number: signal.Signals, size: int) -> None:
     writer = subprocess.Popen(
         [
