@@ -55,11 +55,11 @@ class Filing:
 
     # Looking --------------------------------------------------------------------------------------------------------
 
-    async def page(self, queue: QueueId, state: State, *, after: Place | None, limit: int) -> Sequence[Message]:
-        """Return the next messages of a state, in the order in which they will be handed out; none at the end."""
+    async def places(self, queue: QueueId, state: State, *, after: Place | None, limit: int) -> Sequence[Place]:
+        """Return where the next messages of a state stand, in the order of handing out; none at the end."""
         await self._handover.barrier(queue)
         lifo = (await self._configs.get(queue)).order is Order.LIFO
-        return await self._backend.page(queue, state, after=after, limit=limit, lifo=lifo)
+        return await self._backend.places(queue, state, after=after, limit=limit, lifo=lifo)
 
     async def records(self, queue: QueueId, *, after: Ended | None, limit: int) -> Sequence[Record]:
         """Return the next records of messages that are done, the latest first; none at the end."""

@@ -22,7 +22,7 @@ BOUNDS = (0.00001, 0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 1
 #: The calls on messages. Those on queues are answered from memory most of the time, and would only cost.
 MEASURED = (
     *("stage", "append", "publish", "discard", "claim", "take", "undo", "ack", "nack", "expire", "extend", "clear"),
-    *("cancel", "bury", "move", "retry", "peek", "page", "read", "snapshot", "stats", "tick"),
+    *("cancel", "bury", "move", "retry", "peek", "page", "places", "read", "snapshot", "stats", "tick"),
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from queuefs.lifecycle import State
+from queuefs.message import Place
 from queuefs.ticket import at_once
 from queuefs_memory.places import message_at, page_lifo, rank
 from queuefs_memory.rows import NO_PAYLOAD
@@ -13,7 +14,7 @@ from queuefs_memory.store import Store
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from queuefs.message import Counts, Ended, Message, MessageId, Place, QueueId, Record, Stats
+    from queuefs.message import Counts, Ended, Message, MessageId, QueueId, Record, Stats
     from queuefs_memory.rows import Row
 
 
@@ -46,16 +47,26 @@ class Looking(Store):
         self, queue: QueueId, state: State, *, after: Place | None, limit: int, lifo: bool = False
     ) -> Sequence[Message]:
         """Return the messages of one state that stand behind *after*, without payloads."""
+        return [row.message(NO_PAYLOAD) for row in self._page(queue, state, after, limit, lifo=lifo)]
+
+    @at_once
+    def places(
+        self, queue: QueueId, state: State, *, after: Place | None, limit: int, lifo: bool = False
+    ) -> Sequence[Place]:
+        """Return the places of the messages of one state that stand behind *after*."""
+        return [Place(row.priority, row.id) for row in self._page(queue, state, after, limit, lifo=lifo)]
+
+    def _page(self, queue: QueueId, state: State, after: Place | None, limit: int, *, lifo: bool) -> Sequence[Row]:
         row = self._queue(queue)
         rows = row.messages
         if state is State.DEAD:
-            rows, places = row.dead, row.set_aside.page(None if after is None else after.id, limit)
+            rows, ranks = row.dead, row.set_aside.page(None if after is None else after.id, limit)
         elif state is State.PENDING and lifo:
-            places = page_lifo(row.waiting, after, limit)
+            ranks = page_lifo(row.waiting, after, limit)
         else:
             shelf = row.waiting if state is State.PENDING else row.held
-            places = shelf.page(None if after is None else rank(*after), limit)
-        return [rows[message_at(place)].message(NO_PAYLOAD) for place in places]
+            ranks = shelf.page(None if after is None else rank(*after), limit)
+        return [rows[message_at(place)] for place in ranks]
 
     @at_once
     def records(self, queue: QueueId, *, after: Ended | None, limit: int, now: float) -> Sequence[Record]:

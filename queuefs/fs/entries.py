@@ -51,6 +51,8 @@ class Entries:
         self._service = service
         self._tree = tree
         self.filing = filing
+        #: Whether an answer of the back end never has to be waited for.
+        self.instant = service.instant
         self._cached = CACHED_SHARED_SECONDS if shared else CACHED_SECONDS
         self.inodes = Inodes()
         service.when_configured = self.inodes.forget_names

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import pyfuse3
 
+from queuefs.errors import MessageNotFound
 from queuefs.fs import unremembered
 from queuefs.fs.inodes import message_inode
 from queuefs.fs.positions import Positions
-from queuefs.message import Ended, Message, Place, Record
+from queuefs.message import Ended, Place, Record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,9 +23,13 @@ if TYPE_CHECKING:
     from queuefs.fs.nodes import StateDirectory
     from queuefs.message import MessageId
 
-#: Messages that are asked of the back end for the first reply, which shall come soon, and for later ones.
-FIRST_PAGE = 100
-PAGE = 1000
+#: Entries in one reply, which may hold fewer than fit. The kernel asks for as much as the caller's buffer holds, some
+#: 200 entries; while these are made nobody else is answered, and a listing makes one reply after the other.
+REPLY = 16
+
+#: Messages that are asked of the back end at a time: where its answer comes at once no more than a reply holds, for the
+#: same reason.
+PAGE = 200
 
 P = TypeVar("P", bound=tuple[float, int])
 T = TypeVar("T")
@@ -73,6 +78,7 @@ class _LongListing(Generic[T, P]):
         self._entries = entries
         self._node = node
         self._positions = Positions(make_place)
+        self._limit = REPLY if entries.instant else PAGE
         #: What was fetched and not listed yet, and the offset at which that begins.
         self._ahead: list[T] = []
         self._offset = 0
@@ -82,19 +88,16 @@ class _LongListing(Generic[T, P]):
         if start != self._offset or start == 0:
             self._ahead = []
             self._offset = start
-        while self._ahead or await self._fetch():
-            for taken, item in enumerate(self._ahead):
-                if not await self._reply(token, item, self._offset + 1):
-                    del self._ahead[:taken]
-                    return
-                self._offset += 1
-                self._positions.note(self._offset, self._place(item))
-            self._ahead = []
-
-    async def _fetch(self) -> bool:
-        limit = FIRST_PAGE if self._offset == 0 else PAGE
-        self._ahead = list(await self._page(self._positions.before(self._offset), limit))
-        return bool(self._ahead)
+        if not self._ahead:
+            self._ahead = list(await self._page(self._positions.before(start), self._limit))
+        listed: list[P] = []
+        for item in self._ahead[:REPLY]:
+            if not await self._reply(token, item, start + len(listed) + 1):
+                break
+            listed.append(self._place(item))
+        del self._ahead[: len(listed)]
+        self._positions.note(start, listed)
+        self._offset = start + len(listed)
 
     def close(self) -> None:
         """Forget the places."""
@@ -117,7 +120,7 @@ class _LongListing(Generic[T, P]):
         raise NotImplementedError
 
 
-class MessagesListing(_LongListing[Message, Place]):
+class MessagesListing(_LongListing[Place, Place]):
     """The messages of a state, in the order in which they will be handed out."""
 
     def __init__(self, entries: Entries, node: StateDirectory) -> None:
@@ -125,16 +128,23 @@ class MessagesListing(_LongListing[Message, Place]):
         super().__init__(entries, node, lambda first, message: Place(int(first), message))
         self._entry = unremembered.UnrememberedEntry(stat.S_IFREG) if unremembered.HAS_NODEID else None
 
-    async def _page(self, after: Place | None, limit: int) -> Sequence[Message]:
-        return await self._entries.filing.page(self._node.queue, self._node.state, after=after, limit=limit)
+    async def _page(self, after: Place | None, limit: int) -> Sequence[Place]:
+        return await self._entries.filing.places(self._node.queue, self._node.state, after=after, limit=limit)
 
-    def _place(self, item: Message) -> Place:
-        return item.place
+    def _place(self, item: Place) -> Place:
+        return item
 
-    async def _reply(self, token: ReaddirToken, item: Message, offset: int) -> bool:
+    async def _reply(self, token: ReaddirToken, item: Place, offset: int) -> bool:
         if self._entry is None:
-            return await self._remembered(token, await self._entries.message(self._node, item), item.id, offset)
+            return await self._reply_whole(token, item, offset)
         return pyfuse3.readdir_reply(token, b"%d" % item.id, self._entry.numbered(message_inode(item.id)), offset)
+
+    async def _reply_whole(self, token: ReaddirToken, item: Place, offset: int) -> bool:
+        try:
+            message = await self._entries.filing.find(self._node.queue, self._node.state, item.id)
+        except MessageNotFound:  # it has left since the page was fetched
+            return True
+        return await self._remembered(token, await self._entries.message(self._node, message), item.id, offset)
 
 
 class RecordsListing(_LongListing[Record, Ended]):

@@ -10,7 +10,7 @@ from queuefs.fs.reading import NoTemporarySpace
 from queuefs.message import MessageId
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 P = TypeVar("P", bound=tuple[float, int])
 
@@ -32,14 +32,14 @@ class Positions(Generic[P]):
         self._spool = tempfile.SpooledTemporaryFile(max_size=KEPT_BYTES)  # noqa: SIM115 - closed by `close`
         self._count = 0
 
-    def note(self, offset: int, place: P) -> None:
-        """Note that *place* is the last before *offset*; offsets come without gaps, and may come again."""
+    def note(self, start: int, places: Sequence[P]) -> None:
+        """Note the *places* of the entries behind offset *start*; offsets come without gaps, and may come again."""
         try:
-            self._spool.seek((offset - 1) * _PLACE.size)
-            self._spool.write(_PLACE.pack(*place))
+            self._spool.seek(start * _PLACE.size)
+            self._spool.write(b"".join(_PLACE.pack(*place) for place in places))
         except OSError as error:
             raise NoTemporarySpace(f"a long listing can't be kept: {error.strerror}") from error
-        self._count = max(self._count, offset)
+        self._count = max(self._count, start + len(places))
 
     def before(self, offset: int) -> P | None:
         """Return the place after which a listing goes on at *offset*; None where it begins."""

@@ -56,6 +56,8 @@ async def paged(
     after: Place | None = None
     while page := await backend.page(queue, state, after=after, limit=limit, lifo=lifo):
         assert len(page) <= limit
+        places = await backend.places(queue, state, after=after, limit=limit, lifo=lifo)
+        assert list(places) == [message.place for message in page]
         found += page
         after = page[-1].place
         if between is not None:
