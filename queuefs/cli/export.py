@@ -110,8 +110,8 @@ def _to_stdout(piece: bytes) -> None:
 
 def _tell_damage(progress: Progress) -> None:
     for message in progress.damaged:
-        click.echo(f"queuefs: message {message} is damaged, and marked so in the export", err=True)
-    if progress.totals.damaged:
-        count = progress.totals.damaged
-        what = "message is damaged, and is" if count == 1 else "messages are damaged, and are"
-        raise UserError(f"all is exported; {count} {what} marked so: an import makes it dead", Exit.BAD_DATA)
+        click.echo(f"queuefs: message {message} is damaged", err=True)
+    count = progress.totals.damaged
+    if count:
+        what, them = ("message is", "it") if count == 1 else ("messages are", "them")
+        raise UserError(f"all is exported, but {count} {what} damaged: an import makes {them} dead", Exit.BAD_DATA)

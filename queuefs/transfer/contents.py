@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from queuefs.backend import Backend
     from queuefs.message import Message, MessageId, QueueId
 
+#: How much is read of a payload at a time; less where not all of it comes.
+_SIZES = (PIECE_BYTES, 64 * 1024, 4096)
+
 #: As many ids of damaged messages are named.
 NAMED = 1000
 
@@ -71,17 +74,19 @@ class Contents:
 
     async def _salvaged(self, queue: QueueId, message: Message) -> bytes | None:
         """Return the line of a message whose payload did not come, with what can be read; None if it is gone."""
-        data: bytes | None = None
-        try:
-            if (await self._backend.find(queue, [message.id]))[0] is not None:
-                data = await self._backend.read(queue, message.id, offset=0, size=PIECE_BYTES)
-        except QueueNotFound:
-            pass  # and all that was in it is gone
-        except StoreDamaged:
-            data = b""
-        if data is None:
-            self._note_gone(message)
+        if await self._is_gone(queue, message):
             return None
+        data = b""
+        while len(data) < message.size:
+            try:
+                piece = await self._piece(queue, message, len(data))
+            except StoreDamaged:
+                break
+            if piece is None:
+                return None
+            if not piece:
+                break
+            data += piece
         return self._line(message, data, size=len(data), damaged=True)
 
     async def _long(self, queue: QueueId, message: Message) -> AsyncGenerator[bytes, None]:
@@ -89,11 +94,10 @@ class Contents:
         at = 0
         while at < message.size:
             try:
-                piece = await self._piece(queue, message.id, at)
+                piece = await self._piece(queue, message, at)
             except StoreDamaged:
                 break
             if piece is None:
-                self._note_gone(message)
                 if at:
                     yield GoneLine(id=str(message.id), gone=True).encoded()
                 return
@@ -103,11 +107,35 @@ class Contents:
             at += len(piece)
         yield self._line(message, None, size=at, damaged=at != message.size)
 
-    async def _piece(self, queue: QueueId, message: MessageId, at: int) -> bytes | None:
+    async def _piece(self, queue: QueueId, message: Message, at: int) -> bytes | None:
+        """Return the next piece of a payload, a shorter one where one behind it is missing; None if it is gone.
+
+        Raises:
+            StoreDamaged: the very next bytes are missing.
+        """
+        for size in _SIZES:
+            try:
+                piece = await self._backend.read(queue, message.id, offset=at, size=size)
+            except StoreDamaged:
+                if size == _SIZES[-1]:
+                    raise
+            except QueueNotFound:
+                break
+            else:
+                if piece is None:
+                    break
+                return piece
+        self._note_gone(message)
+        return None
+
+    async def _is_gone(self, queue: QueueId, message: Message) -> bool:
         try:
-            return await self._backend.read(queue, message, offset=at, size=PIECE_BYTES)
+            (found,) = await self._backend.find(queue, [message.id])
         except QueueNotFound:
-            return None
+            found = None
+        if found is None:
+            self._note_gone(message)
+        return found is None
 
     def _line(self, message: Message, data: bytes | None, *, size: int, damaged: bool) -> bytes:
         totals = self._progress.totals
