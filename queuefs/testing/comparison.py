@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from queuefs.errors import QueueFSError
 from queuefs.lifecycle import State
-from queuefs.message import ROOT, Message, MessageId, Queue, QueueId, Stats
+from queuefs.message import ROOT, Message, MessageId, Queue, QueueId, Record, Retention, Stats
 from queuefs.testing.base import FOREVER, OWNER, START
 
 if TYPE_CHECKING:
@@ -31,6 +31,12 @@ _RARE = 7
 
 NAMES = ("a_b", "aXb", "a")
 
+#: A moment that has not come, neither on a server's clock nor on a test's.
+FAR_AWAY = 2.0**31
+
+#: More than there ever is.
+ALL = 1000
+
 
 @dataclass
 class Side:
@@ -39,6 +45,8 @@ class Side:
     backend: Backend
     queues: list[QueueId] = field(default_factory=list)
     messages: list[MessageId] = field(default_factory=list)
+    #: Lower ids were enqueued before higher ones; else, which is the oldest is not said.
+    in_order: bool = True
 
     def plain(self, answer: object, *, times: bool) -> Any:
         """Return *answer* with this store's numbers replaced by the machine's."""
@@ -55,11 +63,21 @@ class Side:
                     lease_until=moment(answer.lease_until),
                     due=moment(answer.due),
                     expires_at=moment(answer.expires_at),
+                    claimed_at=moment(answer.claimed_at),
+                )
+            case Record():
+                return replace(
+                    answer,
+                    id=MessageId(self.messages.index(answer.id)),
+                    enqueued_at=answer.enqueued_at if times else 0.0,
+                    claimed_at=moment(answer.claimed_at),
+                    finished_at=answer.finished_at if times else 0.0,
                 )
             case Queue():
-                return answer.name, self.queues.index(answer.id), answer.owner, answer.config
+                return answer.name, self.queues.index(answer.id), answer.owner, answer.config, dict(answer.files)
             case Stats():  # whether a delay is over, a store may learn with the next tick
-                return replace(answer, oldest_pending=moment(answer.oldest_pending), delayed=0)
+                oldest = moment(answer.oldest_pending) if self.in_order else answer.oldest_pending and 0.0
+                return replace(answer, oldest_pending=oldest, delayed=0)
             case list() | tuple():
                 return [self.plain(each, times=times) for each in answer]
             case _:
@@ -86,28 +104,34 @@ class Comparison:
         self._removed: set[int] = set()
         self._by_state: dict[State, list[int]] = {}
         self._published: set[int] = set()
+        #: Whose records were shown, and have not ended since.
+        self._recorded: set[int] = set()
 
     async def play(self, steps: Sequence[tuple[str, dict[str, Any]]]) -> None:
         """Take all *steps*; then publish and read what there is."""
         try:
             await self._create(None, self._name)
-            await self._create(0, NAMES[0])
+            for name in NAMES[:2]:
+                await self._create(0, name)
             for verb, arguments in steps:
                 await getattr(self, verb)(**arguments)
             await self._finish_all()
             for side in self._sides:
                 assert await side.backend.audit() == []
+                assert list(await side.backend.repair()) == []
         finally:
             for side in self._sides:
                 await self._sweep(side)
 
     async def _sweep(self, side: Side) -> None:
-        """Leave no message that the next example's ticks would find."""
+        """Leave nothing that the next example's ticks would find."""
         for queue in side.queues:
             for message in side.messages:
                 await self._answer(side, lambda side, at=(queue, message): side.backend.discard(*at))  # type: ignore[misc]
             await self._answer(side, lambda side, queue=queue: side.backend.clear(queue))  # type: ignore[misc]
             await self._answer(side, lambda side, queue=queue: side.backend.drop(queue, None))  # type: ignore[misc]
+            await self._answer(side, lambda side, queue=queue: side.backend.prune(queue, None))  # type: ignore[misc]
+        await side.backend.tick(now=self._now, limit=ALL)
 
     # How it is compared -----------------------------------------------------------------------------------------------
 
@@ -120,6 +144,9 @@ class Comparison:
         shown = [each for view in seen if isinstance(view, list) for each in view if isinstance(each, Message)]
         self._by_state = {state: [each.id for each in shown if each.state is state] for state in State}
         self._published.update(each.id for each in shown)
+        records = [each for view in seen if isinstance(view, list) for each in view if isinstance(each, Record)]
+        self._recorded.update(each.id for each in records)
+        self._by_state[State.DONE] = [each.id for each in records]
         return memory
 
     async def _finish_all(self) -> None:
@@ -144,6 +171,7 @@ class Comparison:
             store.stats,
         )
         calls: list[Awaitable[object]] = [look(queue) for queue in side.queues for look in looks]
+        calls += [store.records(queue, after=None, limit=ALL, now=self._now) for queue in side.queues]
         return [await self._answer(side, lambda _, made=call: made) for call in calls]  # type: ignore[misc]
 
     async def _create(self, parent: int | None, name: str) -> None:
@@ -182,6 +210,20 @@ class Comparison:
 
     def _span(self, pick: int) -> float:
         return SPANS[pick] if self._own_time or not pick else FOREVER
+
+    def _keep(self, queue: int) -> Retention | None:
+        """Return which records a queue keeps, which is always the same, likewise."""
+        if queue % 3 == 2:  # noqa: PLR2004 - the third
+            return None
+        if not self._own_time:
+            return Retention(records=ALL, seconds=FOREVER)
+        return Retention(records=2, seconds=FOREVER) if queue % 3 else Retention(records=ALL, seconds=4.0)
+
+    def _moment(self, pick: int) -> float | None:
+        """Return a moment to come, or none."""
+        if not pick:
+            return None
+        return self._now + SPANS[pick] if self._own_time else FAR_AWAY
 
     def _window(self, queue: int) -> float:
         """Return the window of the keys of a queue, which is always the same: what a change forgets is not said."""

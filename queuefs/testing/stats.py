@@ -201,7 +201,8 @@ class StatsContract(Contract):
     @pytest.mark.parametrize("seed", [1, 2, 3])
     async def test_totals_add_up_whatever_happens(self, backend: Backend, queue: QueueId, seed: int) -> None:
         """After every step of a random walk, all numbers are those that the answers add up to."""
-        walk = Walk(backend, queue, random.Random(seed))  # noqa: S311 - the same each time
+        other = await new_queue(backend, "other")
+        walk = Walk(backend, queue, other, random.Random(seed))  # noqa: S311 - the same each time
         for _ in range(200):
             await walk.step()
             await walk.compare()

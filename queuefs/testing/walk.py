@@ -6,14 +6,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from queuefs.backend import Settled
+from queuefs.errors import KeyInUse
 from queuefs.lifecycle import State
-from queuefs.message import Draft, MessageId, QueueId, Ref, Stats, Verdict
-from queuefs.testing.base import FOREVER, LATER, START, ids, publish, stage, take
+from queuefs.message import Draft, MessageId, QueueId, Ref, Retention, Stats, Verdict
+from queuefs.testing.base import ANY, FOREVER, LATER, START, ids, publish, stage, take
 
 if TYPE_CHECKING:
     import random
 
     from queuefs.backend import Backend
+
+
+#: Fewer records than there would be.
+KEPT = Retention(records=5, seconds=FOREVER)
 
 
 @dataclass
@@ -34,6 +39,8 @@ class Walk:
 
     backend: Backend
     queue: QueueId
+    #: Where messages are moved to, and come back from.
+    other: QueueId
     random: random.Random
     stats: Counted = field(default_factory=Counted)
     given: list[MessageId] = field(default_factory=list)
@@ -50,6 +57,8 @@ class Walk:
                 self._undo,
                 self._expire,
                 self._name,
+                self._take,
+                self._move,
                 self._clear,
             ]
         )()
@@ -71,11 +80,28 @@ class Walk:
         self.claimed += claimed
 
     async def _ack(self) -> None:
-        answers = await self.backend.ack(self.queue, [Ref(each) for each in self._some()], now=START)
+        refs = [Ref(each) for each in self._some()]
+        answers = await self.backend.ack(self.queue, refs, now=START, keep=KEPT)
         self.stats.acked += list(answers).count(Settled.DONE)
 
+    async def _take(self) -> None:
+        some = self._some()
+        answers = list(await self.backend.take(self.queue, some, lease=0.0, now=START))
+        self.stats.dequeued += answers.count(Settled.DONE)
+        self.claimed += [message for message, answer in zip(some, answers, strict=True) if answer is Settled.DONE]
+
+    async def _move(self) -> None:
+        away = self.random.random() < 1 / 2
+        source, target = (self.queue, self.other) if away else (self.other, self.queue)
+        for message in self._some():
+            try:
+                settled = await self.backend.move(source, message, target=target, room=ANY)
+            except KeyInUse:
+                continue
+            self.stats.enqueued += settled is Settled.DONE and not away
+
     async def _undo(self) -> None:
-        answers = await self.backend.undo(self.queue, [Ref(each) for each in self._some()], now=START)
+        answers = await self.backend.undo(self.queue, [Ref(each) for each in self._some()], now=START, keep=KEPT)
         self.stats.dequeued -= list(answers).count(Settled.DONE)
 
     async def _nack(self) -> None:
@@ -98,13 +124,18 @@ class Walk:
 
     async def _name(self) -> None:
         some = self._some()
-        match self.random.choice(["pause", "resume", "cancel", "retry", "drop"]):
+        match self.random.choice(["pause", "resume", "cancel", "bury", "retry", "drop", "prune"]):
             case "pause":
                 await self.backend.pause(self.queue, some)
             case "resume":
                 await self.backend.resume(self.queue, some)
             case "cancel":
-                await self.backend.cancel(self.queue, some, now=START)
+                await self.backend.cancel(self.queue, some, now=START, keep=KEPT)
+            case "bury":
+                answers = await self.backend.bury(self.queue, some)
+                self.stats.buried += list(answers).count(Settled.DONE)
+            case "prune":
+                await self.backend.prune(self.queue, some)
             case "retry":
                 await self.backend.retry(self.queue, some, now=START)
             case _:
@@ -118,6 +149,7 @@ class Walk:
         """Compare what `stats` says with what the answers add up to, and with what is shown."""
         viewing, asking = self.backend.snapshot(self.queue), self.backend.stats(self.queue)
         burying = self.backend.dead(self.queue)
+        keeping = self.backend.records(self.queue, after=None, limit=99, now=START)
         shown = list(await viewing)
         stats = await asking
         pending = [each for each in shown if each.state is State.PENDING]
@@ -127,7 +159,7 @@ class Walk:
             delayed=sum(each.due is not None and not each.paused for each in pending),
             paused=sum(each.paused for each in pending),
             dead=len(await burying),
-            done=0,
+            done=len(await keeping),
             unacked_bytes=sum(each.size for each in shown),
             oldest_pending=min((each.enqueued_at for each in pending), default=None),
             enqueued=self.stats.enqueued,
