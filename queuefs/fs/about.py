@@ -75,6 +75,7 @@ class Export(ForItsOwner):
     name = "export"
     options = ExportOptions
     access = READING
+    for_walkers = False
 
     async def size(self, service: Service, queue: QueueId, options: ExportOptions) -> int:  # noqa: ARG002
         """Return a bound by what the store takes up: readers that splice read no further than that."""
@@ -103,6 +104,7 @@ class Check(ForItsOwner):
 
     name = "check"
     access = frozenset({os.O_RDONLY, os.O_WRONLY, os.O_RDWR})
+    for_walkers = False
 
     async def size(self, service: Service, queue: QueueId, options: Any) -> int:  # noqa: ARG002
         """Return a bound."""

@@ -49,6 +49,8 @@ class ControlFile:
     access: ClassVar[frozenset[int]]
     #: Whether its whole text is made when its name is looked up, so that its size is exact.
     has_text: ClassVar[bool] = False
+    #: Whether programs may open it that open whatever they find, see `queuefs.fs.walkers`.
+    for_walkers: ClassVar[bool] = True
 
     def mode(self, queue_mode: int) -> int:
         """Return its permission bits: who may write a queue may use the verbs that change it, in either direction."""
@@ -157,6 +159,7 @@ class Wait(Looking):
 
     name = "wait"
     options = WaitOptions
+    for_walkers = False
 
     async def size(self, service: Service, queue: QueueId, options: WaitOptions) -> int:  # noqa: ARG002
         """Return the exact size: it can only say that nothing is left."""
@@ -172,6 +175,7 @@ class Events(Looking):
 
     name = "events"
     options = EventsOptions
+    for_walkers = False
 
     async def open(self, opening: Opening, options: EventsOptions) -> Handle:
         """Listen."""
@@ -184,6 +188,7 @@ class Dequeue(ControlFile):
     name = "dequeue"
     options = DequeueOptions
     access = READING
+    for_walkers = False
 
     async def size(self, service: Service, queue: QueueId, options: DequeueOptions) -> int:
         """Return a bound: a reader that splices asks for no more than the size it was told."""

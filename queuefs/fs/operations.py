@@ -27,6 +27,7 @@ from queuefs.fs.nodes import (
 from queuefs.fs.payload import PayloadHandle
 from queuefs.fs.reading import TextHandle
 from queuefs.fs.seam import all_answered
+from queuefs.fs.walkers import keep_out
 from queuefs.lifecycle import State
 from queuefs.message import Owner
 from queuefs.names import MAX_NAME_BYTES
@@ -268,6 +269,7 @@ class Operations(pyfuse3.Operations):
     async def _open_verb(self, inode: InodeT, node: VerbFile, flags: FlagT, ctx: RequestContext) -> FileInfo:
         options = node.control.options.parse(node.options)
         _check_direction(node.control, flags)
+        keep_out(node.control, flags)
         if ctx.uid:
             queue = await self._tree.get(node.queue)
             own = access.owner_of(queue, node.control.name, node.control.mode(queue.owner.mode))
