@@ -13,7 +13,7 @@ import structlog
 from queuefs.errors import StoreUnusable
 from queuefs_sqlite import faults
 from queuefs_sqlite.files import beside
-from queuefs_sqlite.queries import SCHEMA, UPGRADE
+from queuefs_sqlite.queries import SCHEMA, UPGRADES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +24,7 @@ log = structlog.get_logger(__name__)
 
 #: 'QuFS'; see schema.sql, which sets both.
 APPLICATION_ID = 0x51754653
-USER_VERSION = 2
+USER_VERSION = 3
 
 #: What a store has to have, by the schema's own text: the statement that makes each part.
 _PARTS = {
@@ -32,10 +32,21 @@ _PARTS = {
     for found in re.finditer(r"^CREATE (?:TABLE|(?:UNIQUE )?INDEX) (\w+).*?;$", SCHEMA, re.MULTILINE | re.DOTALL)
 }
 
-#: What a store of version 1 has, beside two indexes.
-_PARTS_OF_VERSION_1 = frozenset(
-    ["queues", "trash", "messages", "messages_processing", "messages_lease", "body", "chunk", "chunk_place", "meta"]
-)
+#: What a store of an older version lacks of these, and its upgrade adds.
+_PARTS_OF_VERSION_3 = {"messages_held", "records", "records_id", "records_ended"}
+_PARTS_OF_VERSION_2 = {
+    "messages_ready",
+    "messages_delayed",
+    "messages_due",
+    "messages_age",
+    "messages_expiry",
+    "messages_dead",
+    "messages_being_written",
+    "messages_key",
+    "keys",
+    "keys_until",
+}
+_NEW_SINCE = {1: _PARTS_OF_VERSION_2 | _PARTS_OF_VERSION_3, 2: _PARTS_OF_VERSION_3, USER_VERSION: set[str]()}
 
 #: Nobody else writes, but someone may look with sqlite3(1); a back end that is away says so within this.
 BUSY_TIMEOUT_MS = 3000
@@ -121,6 +132,17 @@ def open_database(location: Location, *, may_create: bool) -> sqlite3.Connection
     return db
 
 
+def open_to_look(location: Location) -> sqlite3.Connection:
+    """Connect once more to a file that is open, to read it from another thread.
+
+    Raises:
+        sqlite3.Error: it can't be read.
+    """
+    db = sqlite3.connect(f"{location.path.as_uri()}?mode=ro", uri=True, isolation_level=None, check_same_thread=False)
+    db.executescript(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}; PRAGMA temp_store = MEMORY;")
+    return db
+
+
 def _is_empty(db: sqlite3.Connection) -> bool:
     return _pragma(db, "application_id") == 0 and not _parts(db)
 
@@ -134,20 +156,20 @@ def _recognise(db: sqlite3.Connection, path: Path) -> None:
         raise StoreUnusable(
             f"{path} was made by a newer QueueFS (its version is {version}, the newest known here {USER_VERSION})"
         )
-    if version not in (1, USER_VERSION):
+    if not isinstance(version, int) or version not in _NEW_SINCE:
         raise StoreUnusable(f"{path} has the unknown version {version}")
-    parts = _PARTS_OF_VERSION_1 if version == 1 else _PARTS.keys()
-    missing = sorted(parts - _parts(db))
+    missing = sorted(_PARTS.keys() - _NEW_SINCE[version] - _parts(db))
     if missing:
         raise StoreUnusable(f"{path} lacks {', '.join(missing)}; restore it from a copy")
-    if version == 1:
-        _upgrade(db)
+    if version < USER_VERSION:
+        _upgrade(db, version)
         log.info("store brought up to date", file=str(path), version=USER_VERSION)
 
 
-def _upgrade(db: sqlite3.Connection) -> None:
-    new = "\n".join(statement for name, statement in _PARTS.items() if name not in _PARTS_OF_VERSION_1)
-    db.executescript(f"BEGIN IMMEDIATE;\n{UPGRADE}\n{new}\nPRAGMA user_version = {USER_VERSION};\nCOMMIT;")
+def _upgrade(db: sqlite3.Connection, version: int) -> None:
+    steps = [UPGRADES[old] for old in range(version, USER_VERSION)]
+    steps += [statement for name, statement in _PARTS.items() if name in _NEW_SINCE[version]]
+    db.executescript("\n".join(["BEGIN IMMEDIATE;", *steps, f"PRAGMA user_version = {USER_VERSION};", "COMMIT;"]))
 
 
 def _keep_log(db: sqlite3.Connection, path: Path) -> None:

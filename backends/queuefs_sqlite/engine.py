@@ -13,6 +13,7 @@ What a batch promises:
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -20,13 +21,14 @@ import outcome
 import structlog
 
 from queuefs.errors import BackendError, BackendUnavailable, OutcomeUnknown, QueueFSError, StoreFull, StoreUnusable
-from queuefs_sqlite import faults, upkeep
-from queuefs_sqlite.database import checkpoint, open_database
+from queuefs_sqlite import faults, trash, upkeep
+from queuefs_sqlite.database import checkpoint, open_database, open_to_look
 from queuefs_sqlite.names import Names
 from queuefs_sqlite.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
     from queuefs_sqlite.files import Reserve
     from queuefs_sqlite.location import Location
@@ -70,6 +72,7 @@ class Engine:
         self._reserve = reserve
         self._names = Names(location)
         self._is_lost = False
+        self._lookers: set[sqlite3.Connection] = set()
         #: Why nothing can be served, as it was logged.
         self._trouble: str | None = None
         #: How many pieces are done, and the trio thread may look at their results in the ledger.
@@ -81,9 +84,29 @@ class Engine:
         return self._store
 
     @property
+    def path(self) -> Path:
+        """Where the database is."""
+        return self._location.path
+
+    @property
     def is_well(self) -> bool:
         """Whether what is in memory is known to be what is in the file."""
         return not self._is_lost and self._trouble is None
+
+    @contextmanager
+    def looker(self) -> Iterator[sqlite3.Connection]:
+        """Open another connection, that only looks; what it is at ends with an error when it stands in the way."""
+        with closing(open_to_look(self._location)) as db:
+            self._lookers.add(db)
+            try:
+                yield db
+            finally:
+                self._lookers.discard(db)
+
+    def _interrupt_lookers(self) -> None:
+        """Let nobody else hold the log."""
+        for db in list(self._lookers):
+            db.interrupt()
 
     def run(self, batch: Sequence[Piece]) -> list[outcome.Outcome[Any]]:
         """Carry out a batch; see `GroupCommit`."""
@@ -94,6 +117,7 @@ class Engine:
 
     def close(self) -> None:
         """Leave a database without a log."""
+        self._interrupt_lookers()
         try:
             checkpoint(self._store.db)
         except sqlite3.Error as error:
@@ -143,10 +167,11 @@ class Engine:
         except BackendError as error:
             return [outcome.Error(type(error)(str(error))) for _ in pieces]
         store = self._store
+        store.archive.has_room = self._reserve.take()
         try:
             answers = [self._answer(piece) for piece in pieces]
             if writes and takes_trash and store.trash:
-                upkeep.purge_some(store)
+                trash.purge_some(store)
             store.seal()
             self._commit()
         except _CommitFailed as error:
@@ -224,10 +249,11 @@ class Engine:
 
         Its file is not cut: the next program to look for room would get it, and we would have no log.
         """
+        self._interrupt_lookers()
         try:
             checkpoint(self._store.db, mode="RESTART")
             if self._store.trash:
-                self._transaction([Piece(upkeep.purge_some, writes=True)])
+                self._transaction([Piece(trash.purge_some, writes=True)])
                 checkpoint(self._store.db, mode="RESTART")
         except sqlite3.Error as error:
             log.debug("no room could be made", error=faults.name(error))
@@ -253,6 +279,7 @@ class Engine:
         """Open the file anew after a failure, and read from it what is true."""
         known_id = self._store.ledger.known_id
         self._names.forget_log()
+        self._interrupt_lookers()
         self._store.db.close()
         try:
             db = open_database(self._location, may_create=False)

@@ -26,6 +26,7 @@ _FAULTS: dict[int, tuple[type[QueueFSError], str]] = {
     sqlite3.SQLITE_PERM: (BackendUnavailable, "the SQLite file may not be used"),
     sqlite3.SQLITE_PROTOCOL: (BackendUnavailable, "another program keeps the SQLite file locked"),
     sqlite3.SQLITE_NOMEM: (BackendUnavailable, "there is no memory left for SQLite"),
+    sqlite3.SQLITE_INTERRUPT: (BackendUnavailable, "a look at the whole SQLite file gave way to others"),
     sqlite3.SQLITE_TOOBIG: (MessageTooBig, "SQLite takes no payload of that size in one piece"),
 }
 

@@ -6,6 +6,7 @@ makes the truth and a rollback drops. The trio thread reads the lower layer, and
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -14,11 +15,11 @@ from queuefs.errors import QueueNotFound
 from queuefs.message import Owner, Queue, QueueId
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 
 #: The columns of a queue that `queue_of` takes.
-QUEUE_COLUMNS = ("qid", "parent", "name", "uid", "gid", "mode", "created_at", "config")
+QUEUE_COLUMNS = ("qid", "parent", "name", "uid", "gid", "mode", "created_at", "config", "files")
 
 
 @dataclass(slots=True)
@@ -27,6 +28,7 @@ class Account:
 
     box: int
     dead_box: int
+    done_box: int
     pending: int = 0
     processing: int = 0
     staged: int = 0
@@ -36,6 +38,13 @@ class Account:
     dead: int = 0
     unacked_bytes: int = 0
     staged_bytes: int = 0
+    #: Records in the file, those included that nobody is shown any more.
+    done: int = 0
+    #: What it was last told to keep of them,
+    keep_records: int = 0
+    keep_seconds: float = 0.0
+    #: and a time before which none of them finished.
+    done_since: float = 0.0
     enqueued: int = 0
     dequeued: int = 0
     acked: int = 0
@@ -44,8 +53,11 @@ class Account:
     buried: int = 0
 
 
-#: The columns of `Account` that are no boxes.
-COUNTERS = tuple(field.name for field in fields(Account))[2:]
+#: The columns of `Account`, boxes first.
+ACCOUNT_COLUMNS = tuple(field.name for field in fields(Account))
+
+#: Those that are no boxes.
+COUNTERS = ACCOUNT_COLUMNS[3:]
 
 #: Returns an account's counters in that order.
 counters_of = attrgetter(*COUNTERS)
@@ -65,6 +77,7 @@ class Ledger:
             self._list(queue)
         self._new_accounts: dict[int, Account | None] = {}
         self._new_queues: dict[int, Queue | None] = {}
+        self._unacked = sum(_unacked(account) for account in self._accounts.values())
         self._last_box = last_box
         #: The highest message id given so far; never lowered, for an id that was rolled back is known to nobody.
         self.last_id = last_id
@@ -122,6 +135,17 @@ class Ledger:
         self._new_queues[queue] = None
         self._new_accounts[queue] = None
 
+    def unacked(self) -> int:
+        """Return how many messages are unacknowledged in all queues, as the batch has left them so far."""
+        new = self._new_accounts.items()
+        return self._unacked + sum(_unacked(account) - _unacked(self._accounts.get(queue)) for queue, account in new)
+
+    def accounts(self) -> Iterator[tuple[QueueId, Account]]:
+        """Return all queues with their counters as the batch has left them so far, for a look."""
+        for number, account in (self._accounts | self._new_accounts).items():
+            if account is not None:
+                yield QueueId(number), account
+
     def changed(self) -> Iterator[tuple[int, Account]]:
         """Return the queues whose counters the batch has changed."""
         for queue, account in self._new_accounts.items():
@@ -130,6 +154,7 @@ class Ledger:
 
     def keep(self) -> None:
         """Make the batch's changes the truth: they are committed."""
+        self._unacked = self.unacked()
         for number, account in self._new_accounts.items():
             if account is None:
                 self._accounts.pop(number, None)
@@ -183,7 +208,7 @@ class Ledger:
 
 def queue_of(row: Sequence[Any]) -> Queue:
     """Return the queue of a row of its columns."""
-    qid, parent, name, uid, gid, mode, created_at, config = row
+    qid, parent, name, uid, gid, mode, created_at, config, files = row
     return Queue(
         id=QueueId(qid),
         parent=QueueId(parent),
@@ -191,4 +216,14 @@ def queue_of(row: Sequence[Any]) -> Queue:
         owner=Owner(uid=uid, gid=gid, mode=mode),
         created_at=created_at,
         config=config,
+        files={name: Owner(uid=uid, gid=gid, mode=mode) for name, (uid, gid, mode) in json.loads(files).items()},
     )
+
+
+def files_text(files: Mapping[str, Owner]) -> str:
+    """Return the owners of single files as the column has them."""
+    return json.dumps({name: [owner.uid, owner.gid, owner.mode] for name, owner in files.items()})
+
+
+def _unacked(account: Account | None) -> int:
+    return 0 if account is None else account.pending + account.processing

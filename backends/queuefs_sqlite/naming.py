@@ -1,16 +1,17 @@
-"""What is done to messages by name, whoever holds them: pause, resume, cancel, and the second life of dead ones."""
+"""What is done to messages by name, whoever holds them: pause, resume, cancel, bury; the second life of dead ones."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from queuefs.backend import Settled
+from queuefs.backend import SUCCEEDED, Settled
 from queuefs_sqlite.rows import DELAYED, PAUSED, PROCESSING, READY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from queuefs.message import MessageId, QueueId
+    from queuefs.message import MessageId, QueueId, Retention
+    from queuefs_sqlite.ledger import Account
     from queuefs_sqlite.rows import Row
     from queuefs_sqlite.store import Store
 
@@ -25,7 +26,7 @@ def pause(store: Store, queue: QueueId, messages: Sequence[MessageId]) -> list[S
             _move(store, queue, row, PAUSED)
         return Settled.DONE
 
-    return _each(store, queue, messages, hold)
+    return each(store, queue, messages, hold)
 
 
 def resume(store: Store, queue: QueueId, messages: Sequence[MessageId]) -> list[Settled]:
@@ -39,7 +40,7 @@ def resume(store: Store, queue: QueueId, messages: Sequence[MessageId]) -> list[
             _move(store, queue, row, READY if row.due is None else DELAYED)
         return Settled.DONE
 
-    return _each(store, queue, messages, let_go)
+    return each(store, queue, messages, let_go)
 
 
 def _move(store: Store, queue: QueueId, row: Row, state: int) -> None:
@@ -49,30 +50,59 @@ def _move(store: Store, queue: QueueId, row: Row, state: int) -> None:
     account.paused += (state == PAUSED) - row.is_paused
 
 
-def cancel(store: Store, queue: QueueId, messages: Sequence[MessageId]) -> list[Settled]:
+def cancel(
+    store: Store, queue: QueueId, messages: Sequence[MessageId], *, now: float, keep: Retention | None
+) -> list[Settled]:
     """See `Backend.cancel`."""
+    store.archive.tell(queue, keep)
 
     def call_off(row: Row) -> Settled:
         if row.state == PROCESSING:
             store.run("cancel", row.id)
         else:
             remove_pending(store, queue, row.id, state=row.state, size=row.size, chunks=row.chunks)
+            store.archive.add(queue, row._replace(cancelled=1), SUCCEEDED, now=now, keep=keep)
         return Settled.DONE
 
-    return _each(store, queue, messages, call_off)
+    return each(store, queue, messages, call_off)
 
 
 def remove_pending(store: Store, queue: QueueId, message: int, *, state: int, size: int, chunks: int) -> None:
     """Delete a pending message."""
-    store.delete(message, chunks=chunks)
-    account = store.ledger.change(queue)
+    store.delete(message, chunks=chunks, size=size)
+    leave_pending(store.ledger.change(queue), state=state, size=size)
+
+
+def leave_pending(account: Account, *, state: int, size: int) -> None:
+    """Count one pending message less."""
     account.pending -= 1
     account.delayed -= state == DELAYED
     account.paused -= state == PAUSED
     account.unacked_bytes -= size
 
 
-def _each(store: Store, queue: QueueId, messages: Sequence[MessageId], step: Callable[[Row], Settled]) -> list[Settled]:
+def bury(store: Store, queue: QueueId, messages: Sequence[MessageId], *, reason: str | None) -> list[Settled]:
+    """See `Backend.bury`."""
+
+    def set_aside(row: Row) -> Settled:
+        if not row.is_pending:
+            return Settled.STALE
+        bury_row(store, queue, row, reason=reason)
+        return Settled.DONE
+
+    return each(store, queue, messages, set_aside)
+
+
+def bury_row(store: Store, queue: QueueId, row: Row, *, reason: str | None) -> None:
+    """Make a pending message dead."""
+    account = store.ledger.change(queue)
+    store.run("bury", account.dead_box, reason, row.id)
+    leave_pending(account, state=row.state, size=row.size)
+    account.dead += 1
+    account.buried += 1
+
+
+def each(store: Store, queue: QueueId, messages: Sequence[MessageId], step: Callable[[Row], Settled]) -> list[Settled]:
     """Take a step with each of the messages that is unacknowledged."""
     box = store.ledger.account(queue).box
     rows = (store.message(message, box) for message in messages)
@@ -108,7 +138,7 @@ def drop(store: Store, queue: QueueId, messages: Sequence[MessageId] | None) -> 
     """See `Backend.drop`. All of them are one step: the queue gets an empty box for its dead."""
 
     def remove(row: Row) -> None:
-        store.delete(row.id, chunks=row.chunks)
+        store.delete(row.id, chunks=row.chunks, size=row.size)
         store.ledger.change(queue).dead -= 1
 
     if messages is not None:

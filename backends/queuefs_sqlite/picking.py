@@ -21,17 +21,19 @@ _RIPEN = 1000
 _NO_RANK = -(2**62)
 
 
-def pick(store: Store, account: Account, *, count: int, lifo: bool, now: float) -> list[tuple[Row, bytes]]:
-    """Return the first *count* messages that can be handed out, with their payloads."""
+def pick(
+    store: Store, account: Account, *, count: int, lifo: bool, now: float, inline: int | None
+) -> list[tuple[Row, bytes | None]]:
+    """Return the first *count* messages that can be handed out, with payloads of no more than *inline* bytes."""
     # Those that are known to be damaged may stand in front; if there prove to be more of them, it is tried again.
-    damaged = store.damaged
+    damaged = store.payloads.damaged
     while True:
         wanted = count + damaged
         rows = _first(store, account, wanted, lifo=lifo, now=now)
-        found = store.readable(rows, count)
+        found = store.payloads.readable(rows, count, inline=inline)
         if len(found) == count or len(rows) < wanted:
             return found
-        damaged = max(store.damaged, damaged + 1)
+        damaged = max(store.payloads.damaged, damaged + 1)
 
 
 def ripen(store: Store, queue: QueueId, *, now: float) -> None:

@@ -1,20 +1,24 @@
-"""Reads queries.sql: each statement under its name."""
+"""Reads queries.sql and audit.sql: each statement under its name."""
 
 from __future__ import annotations
 
 import re
 from importlib.resources import files
 
-from queuefs_sqlite.ledger import COUNTERS, QUEUE_COLUMNS
-from queuefs_sqlite.rows import Row
+from queuefs_sqlite.ledger import ACCOUNT_COLUMNS, COUNTERS, QUEUE_COLUMNS
+from queuefs_sqlite.rows import RecordRow, Row
 
 _BLOCK = re.compile(r"^-- name: (\w+)\n((?:--[^\n]*\n)+)(.*?)(?=^--|\Z)", re.MULTILINE | re.DOTALL)
 
 _COLUMNS = {
     "queue": ", ".join(QUEUE_COLUMNS),
+    "account": ", ".join(ACCOUNT_COLUMNS),
     "counters": ", ".join(COUNTERS),
     "counter_values": ", ".join("?" for _ in COUNTERS),
     "row": ", ".join(Row._fields),
+    "row_of_messages": ", ".join(f"messages.{column}" for column in Row._fields),
+    "record": ", ".join(RecordRow._fields),
+    "record_values": ", ".join("?" for _ in RecordRow._fields),
 }
 
 
@@ -30,8 +34,8 @@ def _text(name: str) -> str:
 #: What creates a store.
 SCHEMA = _text("schema.sql")
 
-#: What brings a store of version 1 up to date, but for the parts that are new.
-UPGRADE = _text("upgrade.sql")
+#: What brings a store of each older version to the next one, but for the parts that are new.
+UPGRADES = {1: _text("upgrade1.sql"), 2: _text("upgrade2.sql")}
 
 #: Every other statement.
-QUERIES = parse(_text("queries.sql"))
+QUERIES = parse(_text("queries.sql")) | parse(_text("audit.sql"))

@@ -5,7 +5,7 @@
 
 -- name: all_queues
 -- Everything the daemon keeps in memory about queues; read at each opening.
-SELECT {queue}, box, dead_box, {counters} FROM queues;
+SELECT {queue}, {account} FROM queues;
 
 -- name: find_queue
 -- The child of that name.
@@ -25,7 +25,8 @@ SELECT 1 FROM queues WHERE parent = ? LIMIT 1;
 
 -- name: create_queue
 -- A new queue with empty boxes.
-INSERT INTO queues (parent, name, uid, gid, mode, created_at, box, dead_box) VALUES (?, ?, ?, ?, ?, ?, ?, ?);
+INSERT INTO queues (parent, name, uid, gid, mode, created_at, box, dead_box, done_box)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: remove_queue
 -- The queue's row alone; the caller has made sure that nothing belongs to it.
@@ -38,6 +39,10 @@ UPDATE queues SET parent = ?, name = ? WHERE qid = ?;
 -- name: set_owner
 -- Who owns a queue.
 UPDATE queues SET uid = ?, gid = ?, mode = ? WHERE qid = ?;
+
+-- name: set_files
+-- Who owns single files of it.
+UPDATE queues SET files = ? WHERE qid = ?;
 
 -- name: set_config
 -- What its config file holds.
@@ -55,13 +60,19 @@ UPDATE queues SET box = ? WHERE qid = ?;
 -- `drop` of all dead messages, likewise.
 UPDATE queues SET dead_box = ? WHERE qid = ?;
 
+-- name: set_done_box
+-- `prune` of all records, likewise.
+UPDATE queues SET done_box = ? WHERE qid = ?;
+
 -- name: throw_away
--- Second part of both: the old box is trash.
-INSERT INTO trash (box) VALUES (?);
+-- Second part of these: the old box is trash.
+INSERT OR IGNORE INTO trash (box) VALUES (?);
 
 -- name: last_box
 -- The highest number a box has; an empty box that is no one's any more may give its number again.
-SELECT max(coalesce((SELECT max(max(box), max(dead_box)) FROM queues), 0), coalesce((SELECT max(box) FROM trash), 0));
+SELECT max(
+    coalesce((SELECT max(max(box), max(dead_box), max(done_box)) FROM queues), 0),
+    coalesce((SELECT max(box) FROM trash), 0));
 
 -- Writing ----------------------------------------------------------------------------------------------------------
 
@@ -81,6 +92,19 @@ INSERT INTO sqlite_sequence (name, seq) VALUES ('messages', ?);
 -- A new message that only its writer knows.
 INSERT INTO messages (box, state, partial, rank, due, expires_at, key, extra, enqueued_at, size, crc)
 VALUES (?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: stage_as
+-- Likewise, under an id that it had in another store.
+INSERT INTO messages (box, state, partial, rank, due, expires_at, key, extra, enqueued_at, size, crc, id)
+VALUES (?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: in_the_way
+-- What has an id that is asked for: whether it is in trash.
+SELECT messages.box IN (SELECT box FROM trash) FROM messages WHERE id = ?;
+
+-- name: count_chunks
+-- How many rows of its payload there are beside the first.
+UPDATE messages SET chunks = ? WHERE id = ?;
 
 -- name: add_body
 -- Its first bytes.
@@ -102,6 +126,13 @@ UPDATE messages SET size = ?, crc = ?, chunks = ?, partial = ? WHERE id = ?;
 -- From staged to pending.
 UPDATE messages SET box = ?, state = ?, partial = 0, due = ?, expires_at = ? WHERE id = ?;
 
+-- name: restore
+-- From staged to what it was in another store.
+UPDATE messages SET
+    box = ?, state = ?, partial = 0, rank = ?, lease_until = ?, due = ?, expires_at = ?, claims = ?, attempt = ?,
+    cancelled = ?, enqueued_at = ?, key = ?, reason = ?, extra = ?, claimed_at = ?
+WHERE id = ?;
+
 -- name: key_holder
 -- An unacknowledged message of that key: nothing else lies in a queue's box.
 SELECT id FROM messages INDEXED BY messages_key WHERE box = ? AND key = ? LIMIT 1;
@@ -115,6 +146,10 @@ SELECT message FROM keys WHERE qid = ? AND key = ? AND published_at > ?;
 INSERT INTO keys (qid, key, message, published_at, until) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (qid, key) DO UPDATE
 SET message = excluded.message, published_at = excluded.published_at, until = excluded.until;
+
+-- name: forget_key
+-- What was published under a key has gone elsewhere.
+DELETE FROM keys WHERE qid = ? AND key = ? AND message = ?;
 
 -- Reading ----------------------------------------------------------------------------------------------------------
 
@@ -158,9 +193,25 @@ SELECT data FROM body WHERE id = ?;
 -- The bytes after them, in order.
 SELECT data FROM chunk WHERE id = ? ORDER BY position;
 
+-- name: body_piece
+-- What the first bytes have of the bytes from one on (of so many): how many they are, and those wanted. SQLite reads a
+-- whole row for a part of it; one longer than so many bytes is left to be read otherwise.
+SELECT length(data), CASE WHEN length(data) BETWEEN ?2 + 1 AND ?4 THEN substr(data, ?2 + 1, ?3) END
+FROM body WHERE id = ?1;
+
+-- name: chunk_pieces
+-- What each of the rows after them has of those from one byte on and before another.
+SELECT rowid, position, length(data), CASE
+    WHEN length(data) <= ?4 THEN substr(data, max(?2 - position, 0) + 1, ?3 - max(position, ?2)) END
+FROM chunk
+WHERE id = ?1 AND position >= ifnull((SELECT max(position) FROM chunk WHERE id = ?1 AND position <= ?2), 0)
+    AND position < ?3
+ORDER BY position;
+
 -- name: claim
 -- From pending to processing.
-UPDATE messages SET state = 2, lease_until = ?, due = NULL, claims = claims + 1, attempt = attempt + 1 WHERE id = ?;
+UPDATE messages
+SET state = 2, lease_until = ?, claimed_at = ?, due = NULL, claims = claims + 1, attempt = attempt + 1 WHERE id = ?;
 
 -- name: message
 -- One message of a box, for settling and for a look.
@@ -177,6 +228,14 @@ UPDATE messages SET state = 1, lease_until = NULL, attempt = attempt - 1 WHERE i
 -- name: extend
 -- The lease anew.
 UPDATE messages SET lease_until = ? WHERE id = ?;
+
+-- name: bury
+-- From pending to dead.
+UPDATE messages SET box = ?, state = 4, due = NULL, reason = coalesce(?, reason) WHERE id = ?;
+
+-- name: move
+-- To another queue's box.
+UPDATE messages SET box = ? WHERE id = ?;
 
 -- name: set_state
 -- From one kind of pending to another (`pause`, `resume`).
@@ -197,6 +256,63 @@ UPDATE messages SET box = ?, state = 1, attempt = 0, due = NULL, expires_at = NU
 -- name: dead_bytes
 -- The sum of their payload sizes.
 SELECT coalesce(sum(size), 0) FROM messages WHERE box = ? AND state = 4;
+
+-- Records ----------------------------------------------------------------------------------------------------------
+
+-- name: add_record
+-- What is kept of a message that is done, if there is none of its id.
+INSERT OR IGNORE INTO records (box, {record}) VALUES (?, {record_values});
+
+-- name: delete_record
+-- One of them.
+DELETE FROM records WHERE box = ? AND id = ?;
+
+-- name: record
+-- One of them, for a look.
+SELECT {record} FROM records WHERE box = ? AND id = ?;
+
+-- name: records_at
+-- The records of a box that ended at one time, the highest id first.
+SELECT {record} FROM records INDEXED BY records_ended
+WHERE box = ? AND finished_at = ? AND id < ? ORDER BY id DESC LIMIT ?;
+
+-- name: records_before
+-- Those that ended before it, the latest first.
+SELECT {record} FROM records INDEXED BY records_ended
+WHERE box = ? AND finished_at < ? ORDER BY finished_at DESC, id DESC LIMIT ?;
+
+-- name: early_records
+-- The earliest ones.
+SELECT finished_at, id FROM records WHERE box = ? ORDER BY finished_at, id LIMIT ?;
+
+-- name: drop_early_records
+-- So many of them.
+DELETE FROM records WHERE rowid IN
+    (SELECT rowid FROM records INDEXED BY records_ended WHERE box = ? ORDER BY finished_at, id LIMIT ?);
+
+-- name: record_from_first
+-- The one after so many, from the earliest.
+SELECT finished_at, id FROM records WHERE box = ? ORDER BY finished_at, id LIMIT 1 OFFSET ?;
+
+-- name: record_from_last
+-- Likewise, from the latest.
+SELECT finished_at, id FROM records WHERE box = ? ORDER BY finished_at DESC, id DESC LIMIT 1 OFFSET ?;
+
+-- name: first_record
+-- When the earliest one ended.
+SELECT min(finished_at) FROM records WHERE box = ?;
+
+-- Going ------------------------------------------------------------------------------------------------------------
+
+-- name: litter
+-- It is gone for everybody, and too large to be deleted now: it lies in trash, as a dead one without anything.
+UPDATE messages
+SET box = 0, state = 4, partial = 0, lease_until = NULL, due = NULL, expires_at = NULL, cancelled = 0, key = NULL
+WHERE id = ?;
+
+-- name: delete_some_chunks
+-- So many of its rows of payload.
+DELETE FROM chunk WHERE rowid IN (SELECT rowid FROM chunk WHERE id = ? ORDER BY position DESC LIMIT ?);
 
 -- name: delete_message
 -- The message's row.
@@ -221,6 +337,57 @@ ORDER BY rank, id;
 -- All dead messages of a dead box by id.
 SELECT {row} FROM messages WHERE box = ? AND state = 4 ORDER BY id;
 
+-- Pages ------------------------------------------------------------------------------------------------------------
+
+-- name: ready_at
+-- The ready messages of a box, from one id on among those of its rank.
+SELECT {row} FROM messages INDEXED BY messages_ready
+WHERE box = ? AND state = 1 AND rank = ? AND id > ? ORDER BY id LIMIT ?;
+
+-- name: ready_after
+-- Those of later ranks, in order.
+SELECT {row} FROM messages INDEXED BY messages_ready
+WHERE box = ? AND state = 1 AND rank > ? ORDER BY rank, id LIMIT ?;
+
+-- name: ready_back
+-- As the first, from one id down.
+SELECT {row} FROM messages INDEXED BY messages_ready
+WHERE box = ? AND state = 1 AND rank = ? AND id <= ? ORDER BY id DESC LIMIT ?;
+
+-- name: held_at
+-- Delayed and paused messages of a box, from one id on among those of its rank.
+SELECT {row} FROM messages INDEXED BY messages_held
+WHERE box = ? AND state & 1 AND state > 1 AND rank = ? AND id > ? ORDER BY id LIMIT ?;
+
+-- name: held_after
+-- Those of later ranks, in order.
+SELECT {row} FROM messages INDEXED BY messages_held
+WHERE box = ? AND state & 1 AND state > 1 AND rank > ? ORDER BY rank, id LIMIT ?;
+
+-- name: held_back
+-- As the first, from one id down.
+SELECT {row} FROM messages INDEXED BY messages_held
+WHERE box = ? AND state & 1 AND state > 1 AND rank = ? AND id <= ? ORDER BY id DESC LIMIT ?;
+
+-- name: next_held_rank
+-- The rank that follows among them.
+SELECT rank FROM messages INDEXED BY messages_held
+WHERE box = ? AND state & 1 AND state > 1 AND rank > ? ORDER BY rank LIMIT 1;
+
+-- name: processing_at
+-- Messages in processing, from one id on among those of its rank.
+SELECT {row} FROM messages INDEXED BY messages_processing
+WHERE box = ? AND state = 2 AND rank = ? AND id > ? ORDER BY id LIMIT ?;
+
+-- name: processing_after
+-- Those of later ranks, in order.
+SELECT {row} FROM messages INDEXED BY messages_processing
+WHERE box = ? AND state = 2 AND rank > ? ORDER BY rank, id LIMIT ?;
+
+-- name: dead_after
+-- Dead messages of a dead box, from one id on.
+SELECT {row} FROM messages INDEXED BY messages_dead WHERE box = ? AND state = 4 AND id > ? ORDER BY id LIMIT ?;
+
 -- name: oldest_pending
 -- When the oldest pending message of a box was enqueued.
 SELECT enqueued_at FROM messages INDEXED BY messages_age WHERE box = ? AND state & 1 ORDER BY id LIMIT 1;
@@ -229,13 +396,13 @@ SELECT enqueued_at FROM messages INDEXED BY messages_age WHERE box = ? AND state
 
 -- name: overdue
 -- Messages whose lease has ended, in any queue; no queue: they lie in trash.
-SELECT messages.id, queues.qid, claims, attempt, cancelled, chunks
+SELECT messages.id, queues.qid, claims, attempt, cancelled, chunks, size
 FROM messages INDEXED BY messages_lease LEFT JOIN queues ON queues.box = messages.box
 WHERE state = 2 AND lease_until <= ? ORDER BY lease_until LIMIT ?;
 
 -- name: all_due
 -- Messages whose delay has ended, in any queue.
-SELECT messages.id, queues.qid, chunks
+SELECT messages.id, queues.qid, chunks, size
 FROM messages INDEXED BY messages_due LEFT JOIN queues ON queues.box = messages.box
 WHERE state = 3 AND due <= ? ORDER BY due LIMIT ?;
 
@@ -263,9 +430,12 @@ DELETE FROM keys WHERE rowid IN (SELECT rowid FROM keys WHERE until <= ? ORDER B
 
 -- name: left_staged
 -- What was being written when the last daemon ended. The hint keeps it from reading a million pending messages.
-SELECT messages.id, partial, size, chunks, due, expires_at, key, queues.qid
-FROM messages INDEXED BY messages_being_written LEFT JOIN queues ON queues.qid = -messages.box
-WHERE state = 0 AND messages.id <= ? ORDER BY messages.id LIMIT ?;
+SELECT id FROM messages INDEXED BY messages_being_written WHERE state = 0 ORDER BY id;
+
+-- name: inherited
+-- One of these, if it is still as it was.
+SELECT partial, size, chunks, due, expires_at, key, queues.qid
+FROM messages LEFT JOIN queues ON queues.qid = -messages.box WHERE messages.id = ? AND state = 0;
 
 -- name: staged_after
 -- What a failed commit staged after that id.
@@ -287,6 +457,10 @@ SELECT id, size, chunks FROM
      SELECT id, size, chunks FROM messages INDEXED BY messages_dead WHERE box = ?1 AND state = 4)
 LIMIT ?2;
 
+-- name: delete_some_records
+-- Some records of a box in trash.
+DELETE FROM records WHERE rowid IN (SELECT rowid FROM records WHERE box = ? LIMIT ?);
+
 -- name: forget_trash
 -- A box that has been emptied.
 DELETE FROM trash WHERE box = ?;
@@ -298,71 +472,3 @@ SELECT key, value FROM meta;
 -- name: save_meta
 -- One of them.
 INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value;
-
--- Audit ------------------------------------------------------------------------------------------------------------
-
--- name: audit_counters
--- Queues whose counters are not what their rows say.
-WITH boxes AS MATERIALIZED (
-    SELECT box, count(*) AS messages, total(size) AS bytes, total(state & 1) AS pending,
-        total(state = 2) AS processing, total(state = 3) AS delayed, total(state = 5) AS paused
-    FROM messages GROUP BY box),
-counted AS (
-    SELECT qid, queues.pending, queues.processing, staged, queues.delayed, queues.paused, dead,
-        unacked_bytes, staged_bytes,
-        ifnull(live.pending, 0) AS n1, ifnull(live.processing, 0) AS n2, ifnull(new.messages, 0) AS n3,
-        ifnull(live.delayed, 0) AS n4, ifnull(live.paused, 0) AS n5, ifnull(late.messages, 0) AS n6,
-        ifnull(live.bytes, 0) AS n7, ifnull(new.bytes, 0) AS n8
-    FROM queues LEFT JOIN boxes AS live ON live.box = queues.box LEFT JOIN boxes AS late ON late.box = dead_box
-        LEFT JOIN boxes AS new ON new.box = -qid)
-SELECT * FROM counted
-WHERE (pending, processing, staged, delayed, paused, dead, unacked_bytes, staged_bytes)
-    <> (n1, n2, n3, n4, n5, n6, n7, n8);
-
--- name: audit_totals
--- Queues of which less was enqueued than left or is there, or less was dequeued than was settled or is held.
-SELECT qid FROM queues
-WHERE min(enqueued, dequeued, acked, nacked, expired, buried) < 0 OR dequeued < acked
-    OR enqueued < pending + processing + dead;
-
--- name: audit_lost_messages
--- Messages that belong to no queue and no box in trash, or lie in a box that is not for their state.
-SELECT id, box FROM messages
-WHERE NOT (state = 0 AND -box IN (SELECT qid FROM queues))
-    AND NOT (state IN (1, 2, 3, 5) AND box IN (SELECT box FROM queues))
-    AND NOT (state = 4 AND box IN (SELECT dead_box FROM queues))
-    AND NOT (state > 0 AND box IN (SELECT box FROM trash));
-
--- name: audit_lost_bodies
--- Payloads of no message.
-SELECT id FROM body WHERE id NOT IN (SELECT id FROM messages)
-UNION SELECT id FROM chunk WHERE id NOT IN (SELECT id FROM messages);
-
--- name: audit_states
--- Rows whose columns contradict each other.
-SELECT id FROM messages
-WHERE state NOT BETWEEN 0 AND 5 OR (state = 2) <> (lease_until IS NOT NULL) OR (partial <> 0 AND state <> 0)
-    OR attempt > claims OR attempt < 0 OR (cancelled <> 0 AND state <> 2)
-    OR (state = 3 AND due IS NULL) OR (state IN (2, 4) AND due IS NOT NULL);
-
--- name: audit_keys
--- Keys of messages that were never given, or whose window ends before it begins.
-SELECT key, message FROM keys
-WHERE until < published_at OR message > (SELECT max(seq) FROM sqlite_sequence WHERE name = 'messages');
-
--- name: audit_payloads
--- All messages but those in trash, for a look at their payloads.
-SELECT {row} FROM messages WHERE box NOT IN (SELECT box FROM trash) ORDER BY id;
-
--- name: audit_chunks
--- Messages that do not have as many chunks as they should, or with a gap between them.
-SELECT messages.id FROM messages LEFT JOIN chunk ON chunk.id = messages.id
-GROUP BY messages.id
-HAVING count(chunk.id) <> messages.chunks
-    OR (messages.chunks > 0 AND messages.size <> min(position) + total(length(chunk.data)));
-
--- name: audit_tree
--- Queues that can't be reached from the root.
-WITH RECURSIVE reached (qid) AS
-    (VALUES (0) UNION SELECT queues.qid FROM queues JOIN reached ON queues.parent = reached.qid)
-SELECT qid, name FROM queues WHERE qid NOT IN reached;

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from queuefs.backend import Settled
 from queuefs.message import Stats
 from queuefs_sqlite import picking
+from queuefs_sqlite.naming import each
 from queuefs_sqlite.rows import PROCESSING, Row
 
 if TYPE_CHECKING:
@@ -15,7 +17,9 @@ if TYPE_CHECKING:
     from queuefs_sqlite.store import Store
 
 
-def claim(store: Store, queue: QueueId, *, count: int, lease: float, lifo: bool, now: float) -> list[Message]:
+def claim(
+    store: Store, queue: QueueId, *, count: int, lease: float, lifo: bool, now: float, inline: int | None
+) -> list[Message]:
     """See `Backend.claim`."""
     account = store.ledger.account(queue)
     if account.pending == account.paused:
@@ -24,14 +28,19 @@ def claim(store: Store, queue: QueueId, *, count: int, lease: float, lifo: bool,
         picking.ripen(store, queue, now=now)
         account = store.ledger.account(queue)
     until = now + lease
-    heads = picking.pick(store, account, count=count, lifo=lifo, now=now)
+    heads = picking.pick(store, account, count=count, lifo=lifo, now=now, inline=inline)
     messages = []
     delayed = 0
     for row, data in heads:
-        store.run("claim", until, row.id)
+        store.run("claim", until, now, row.id)
         delayed += row.is_delayed
         claimed = row._replace(
-            state=PROCESSING, lease_until=until, due=None, claims=row.claims + 1, attempt=row.attempt + 1
+            state=PROCESSING,
+            lease_until=until,
+            claimed_at=now,
+            due=None,
+            claims=row.claims + 1,
+            attempt=row.attempt + 1,
         )
         messages.append(claimed.message(data))
     account = store.ledger.change(queue)
@@ -42,10 +51,29 @@ def claim(store: Store, queue: QueueId, *, count: int, lease: float, lifo: bool,
     return messages
 
 
-def peek(store: Store, queue: QueueId, *, count: int, lifo: bool, now: float) -> list[Message]:
+def take(store: Store, queue: QueueId, messages: Sequence[MessageId], *, lease: float, now: float) -> list[Settled]:
+    """See `Backend.take`."""
+
+    def take_one(row: Row) -> Settled:
+        if row.is_pending and row.expires_at is not None and row.expires_at <= now:
+            return Settled.UNKNOWN
+        if not row.is_pending or row.is_paused:
+            return Settled.STALE
+        store.run("claim", now + lease, now, row.id)
+        account = store.ledger.change(queue)
+        account.pending -= 1
+        account.delayed -= row.is_delayed
+        account.processing += 1
+        account.dequeued += 1
+        return Settled.DONE
+
+    return each(store, queue, messages, take_one)
+
+
+def peek(store: Store, queue: QueueId, *, count: int, lifo: bool, now: float, inline: int | None) -> list[Message]:
     """See `Backend.peek`."""
-    account = store.ledger.account(queue)
-    return [row.message(data) for row, data in picking.pick(store, account, count=count, lifo=lifo, now=now)]
+    heads = picking.pick(store, store.ledger.account(queue), count=count, lifo=lifo, now=now, inline=inline)
+    return [row.message(data) for row, data in heads]
 
 
 def snapshot(store: Store, queue: QueueId) -> list[Message]:
@@ -65,7 +93,13 @@ def find(store: Store, queue: QueueId, messages: Sequence[MessageId]) -> list[Me
 
 def payloads(store: Store, queue: QueueId, messages: Sequence[MessageId]) -> list[bytes | None]:
     """See `Backend.payloads`."""
-    return [row and store.payload(row) for row in _rows(store, queue, messages)]
+    return [row and store.payloads.whole(row) for row in _rows(store, queue, messages)]
+
+
+def read(store: Store, queue: QueueId, message: MessageId, *, offset: int, size: int) -> bytes | None:
+    """See `Backend.read`."""
+    (row,) = _rows(store, queue, [message])
+    return row and store.payloads.piece(row, offset=offset, size=size)
 
 
 def _rows(store: Store, queue: QueueId, messages: Sequence[MessageId]) -> list[Row | None]:
@@ -75,6 +109,8 @@ def _rows(store: Store, queue: QueueId, messages: Sequence[MessageId]) -> list[R
 
 def stats(store: Store, queue: QueueId) -> Stats:
     """See `Backend.stats`."""
+    store.ledger.account(queue)
+    store.archive.write(queue)
     account = store.ledger.account(queue)
     oldest = store.first("oldest_pending", account.box) if account.pending else None
     return Stats(
@@ -83,6 +119,7 @@ def stats(store: Store, queue: QueueId) -> Stats:
         delayed=account.delayed,
         paused=account.paused,
         dead=account.dead,
+        done=min(account.done, account.keep_records),
         unacked_bytes=account.unacked_bytes,
         oldest_pending=oldest and oldest[0],
         enqueued=account.enqueued,

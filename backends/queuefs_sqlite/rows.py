@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from queuefs.lifecycle import State
-from queuefs.message import Message, MessageId
+from queuefs.message import Message, MessageId, Outcome, Record, Status
 
 #: The numbers in the column `state`: the odd ones are kinds of pending.
 STAGED, READY, PROCESSING, DELAYED, DEAD, PAUSED = range(6)
@@ -30,8 +30,14 @@ class Row(NamedTuple):
     key: str | None
     reason: str | None
     extra: bytes
+    claimed_at: float | None
     crc: int
     chunks: int
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether it is of any kind of pending."""
+        return bool(self.state & 1)
 
     @property
     def is_delayed(self) -> bool:
@@ -62,4 +68,79 @@ class Row(NamedTuple):
             key=self.key,
             reason=self.reason,
             extra=self.extra,
+            claimed_at=self.claimed_at,
+        )
+
+    def record(self, outcome: Outcome, *, now: float) -> RecordRow:
+        """Return what may be kept of it, which ends at *now*."""
+        return RecordRow(
+            id=self.id,
+            finished_at=now,
+            status=Status.CANCELLED if self.cancelled else outcome.status,
+            size=self.size,
+            rank=self.rank,
+            attempt=self.attempt,
+            enqueued_at=self.enqueued_at,
+            claimed_at=self.claimed_at,
+            key=self.key,
+            reason=self.reason,
+            extra=self.extra,
+            detail=outcome.detail,
+        )
+
+
+class RecordRow(NamedTuple):
+    """A record's columns, as ``{record}`` in queries.sql selects them."""
+
+    id: int
+    finished_at: float
+    status: str
+    size: int
+    rank: int
+    attempt: int
+    enqueued_at: float
+    claimed_at: float | None
+    key: str | None
+    reason: str | None
+    extra: bytes
+    detail: bytes
+
+    @classmethod
+    def of(cls, record: Record) -> RecordRow:
+        """Return the row of a record from another store."""
+        return cls(
+            id=record.id,
+            finished_at=record.finished_at,
+            status=record.status,
+            size=record.size,
+            rank=-record.priority,
+            attempt=record.attempt,
+            enqueued_at=record.enqueued_at,
+            claimed_at=record.claimed_at,
+            key=record.key,
+            reason=record.reason,
+            extra=record.extra,
+            detail=record.detail,
+        )
+
+    @property
+    def ended(self) -> tuple[float, int]:
+        """Where it stands among the records of its queue."""
+        return self.finished_at, self.id
+
+    def record(self) -> Record:
+        """Return the value that leaves the back end."""
+        return Record(
+            id=MessageId(self.id),
+            status=Status(self.status),
+            size=self.size,
+            priority=-self.rank,
+            attempt=self.attempt,
+            enqueued_at=self.enqueued_at,
+            claimed_at=self.claimed_at,
+            finished_at=self.finished_at,
+            key=self.key,
+            reason=self.reason,
+            extra=self.extra,
+            detail=self.detail,
         )

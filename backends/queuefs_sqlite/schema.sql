@@ -1,9 +1,9 @@
--- The SQLite back end's tables, version 2 (PRAGMA user_version). This file is their reference.
--- It is run once, in one transaction, when a store is made; upgrade.sql brings a store of version 1 here.
+-- The SQLite back end's tables, version 3 (PRAGMA user_version). This file is their reference.
+-- It is run once, in one transaction, when a store is made; upgrade1.sql and upgrade2.sql bring an older store here.
 
 -- 'QuFS': tells our files from those of other applications, and file(1) can show it.
 PRAGMA application_id = 0x51754653;
-PRAGMA user_version = 2;
+PRAGMA user_version = 3;
 
 -- The tree of queues. The root is number 0 and has no row.
 CREATE TABLE queues (
@@ -15,8 +15,10 @@ CREATE TABLE queues (
     mode          INTEGER NOT NULL,                  -- permission bits alone
     created_at    REAL    NOT NULL,                  -- Unix seconds
     config        BLOB    NOT NULL DEFAULT x'',      -- its meaning is the service's
+    files         TEXT    NOT NULL DEFAULT '{}',     -- JSON: {name: [uid, gid, mode]} of files with owners of their own
     box           INTEGER NOT NULL UNIQUE,           -- where unacknowledged messages lie; `clear` gives an empty one
     dead_box      INTEGER NOT NULL DEFAULT 0,        -- where dead ones lie; `drop` of all of them gives an empty one
+    done_box      INTEGER NOT NULL DEFAULT 0,        -- where records lie; `prune` of all of them gives an empty one
     -- Counters, changed in the transaction that changes the messages: counting rows takes 37 ms at a million.
     pending       INTEGER NOT NULL DEFAULT 0,        -- delayed and paused ones included
     processing    INTEGER NOT NULL DEFAULT 0,
@@ -26,6 +28,11 @@ CREATE TABLE queues (
     dead          INTEGER NOT NULL DEFAULT 0,
     unacked_bytes INTEGER NOT NULL DEFAULT 0,        -- payload bytes of pending and processing together
     staged_bytes  INTEGER NOT NULL DEFAULT 0,
+    done          INTEGER NOT NULL DEFAULT 0,        -- records, those included that are on their way out
+    -- What it was last told to keep of its records, and a time before which none of them finished.
+    keep_records  INTEGER NOT NULL DEFAULT 0,
+    keep_seconds  REAL    NOT NULL DEFAULT 0,
+    done_since    REAL    NOT NULL DEFAULT 0,
     -- Totals since the queue was made.
     enqueued      INTEGER NOT NULL DEFAULT 0,
     dequeued      INTEGER NOT NULL DEFAULT 0,
@@ -37,7 +44,8 @@ CREATE TABLE queues (
 );
 
 -- Boxes that were cleared: their messages are gone for everybody, and are deleted a few at a time by later batches,
--- because deleting half a million in one go holds up everybody else for 0.8 s.
+-- because deleting half a million in one go holds up everybody else for 0.8 s. Box 0 takes single messages that are too
+-- large to be deleted in one go (256 MiB: 0.6 s).
 CREATE TABLE trash (
     box INTEGER PRIMARY KEY
 );
@@ -61,7 +69,8 @@ CREATE TABLE messages (
     chunks      INTEGER NOT NULL DEFAULT 0,        -- rows in chunk; most messages have none
     key         TEXT,                              -- a second message of this key gives way
     reason      TEXT,                              -- of the last nack or burial
-    extra       BLOB    NOT NULL DEFAULT x''       -- its meaning is the service's
+    extra       BLOB    NOT NULL DEFAULT x'',      -- its meaning is the service's
+    claimed_at  REAL                               -- of the last claim, store's clock, seconds; NULL: there was none
 );
 -- The order in which messages are handed out. The end of their lives is there too, so that those which have lapsed and
 -- are not removed yet are passed over without a look at their rows.
@@ -73,6 +82,8 @@ CREATE INDEX messages_lease ON messages (lease_until) WHERE state = 2;
 -- Which delays end next: in a queue, for a claim, and in any queue.
 CREATE INDEX messages_delayed ON messages (box, due, rank) WHERE state = 3;
 CREATE INDEX messages_due ON messages (due) WHERE state = 3;
+-- Delayed and paused ones in the order of their places, for who lists them among the ready ones.
+CREATE INDEX messages_held ON messages (box, rank) WHERE state & 1 AND state > 1;
 -- What is pending in a queue, by age. (A list, state IN (1, 3, 5), made each change of a row three times as slow.)
 CREATE INDEX messages_age ON messages (box) WHERE state & 1;
 -- What lapses next, in any queue.
@@ -95,13 +106,15 @@ CREATE TABLE keys (
 );
 CREATE INDEX keys_until ON keys (until);
 
--- The payload as it came with `stage`; each message has one row here, an empty one too.
+-- The first 256 KiB of the payload, if they came with `stage`; each message has one row here, an empty one too.
 CREATE TABLE body (
     id   INTEGER PRIMARY KEY, -- id of the message
     data BLOB NOT NULL
 );
 
--- What `append` added: a row each, so that many small writes cost the same each and are not quadratic.
+-- The rest of it, and what `append` added: a row each, so that many small writes cost the same each and are not
+-- quadratic, and 256 KiB each at most, because a piece is read by walking there from the row's beginning. (Stores of
+-- version 2 have longer ones.)
 CREATE TABLE chunk (
     id       INTEGER NOT NULL, -- id of the message
     position INTEGER NOT NULL, -- byte of the payload at which it begins
@@ -109,6 +122,25 @@ CREATE TABLE chunk (
 );
 -- Not a WITHOUT ROWID table: payloads in the key's tree made a claim 3 to 7 times slower.
 CREATE UNIQUE INDEX chunk_place ON chunk (id, position);
+
+-- What is kept of messages that are done.
+CREATE TABLE records (
+    box         INTEGER NOT NULL, -- done_box of its queue, or a box in trash
+    id          INTEGER NOT NULL, -- the message's
+    finished_at REAL    NOT NULL, -- store's clock, seconds, as all times here
+    status      TEXT    NOT NULL, -- succeeded, failed, timeout, cancelled
+    size        INTEGER NOT NULL,
+    rank        INTEGER NOT NULL,
+    attempt     INTEGER NOT NULL,
+    enqueued_at REAL    NOT NULL,
+    claimed_at  REAL,
+    key         TEXT,
+    reason      TEXT,
+    extra       BLOB    NOT NULL,
+    detail      BLOB    NOT NULL  -- what its holder said of it; its meaning is the service's
+);
+CREATE UNIQUE INDEX records_id ON records (box, id);
+CREATE INDEX records_ended ON records (box, finished_at, id);
 
 -- Single values. The clock mark: clock_boot_id, clock_uptime, clock_at (see queuefs.clock).
 CREATE TABLE meta (

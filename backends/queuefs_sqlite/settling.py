@@ -5,24 +5,26 @@ from __future__ import annotations
 from functools import partial as bind
 from typing import TYPE_CHECKING
 
-from queuefs.backend import Settled
+from queuefs.backend import SUCCEEDED, Settled
 from queuefs_sqlite.rows import DEAD, DELAYED, PROCESSING, READY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from queuefs.message import MessageId, QueueId, Ref, Verdict
+    from queuefs.message import MessageId, Outcome, QueueId, Ref, Retention, Verdict
     from queuefs_sqlite.rows import Row
     from queuefs_sqlite.store import Store
 
 
-def undo(store: Store, queue: QueueId, refs: Sequence[Ref]) -> list[Settled]:
+def undo(store: Store, queue: QueueId, refs: Sequence[Ref], *, now: float, keep: Retention | None) -> list[Settled]:
     """See `Backend.undo`."""
+    store.archive.tell(queue, keep)
 
     def take_back(row: Row) -> Settled:
         account = store.ledger.change(queue)
         account.dequeued -= 1
-        if not _gone_if_cancelled(store, queue, row):
+        undone = row._replace(attempt=row.attempt - 1)
+        if not _done_if_cancelled(store, queue, undone, now=now, keep=keep):
             store.run("undo", row.id)
             account.processing -= 1
             account.pending += 1
@@ -31,37 +33,46 @@ def undo(store: Store, queue: QueueId, refs: Sequence[Ref]) -> list[Settled]:
     return _settle(store, queue, ((ref, take_back) for ref in refs))
 
 
-def ack(store: Store, queue: QueueId, refs: Sequence[Ref]) -> list[Settled]:
+def ack(
+    store: Store, queue: QueueId, refs: Sequence[Ref], *, now: float, keep: Retention | None, outcome: Outcome
+) -> list[Settled]:
     """See `Backend.ack`."""
+    store.archive.tell(queue, keep)
 
-    def remove(row: Row) -> Settled:
-        _remove(store, queue, row)
+    def finish(row: Row) -> Settled:
+        _finish(store, queue, row, outcome, now=now, keep=keep)
         store.ledger.change(queue).acked += 1
         return Settled.DONE
 
-    return _settle(store, queue, ((ref, remove) for ref in refs))
+    return _settle(store, queue, ((ref, finish) for ref in refs))
 
 
-def nack(store: Store, queue: QueueId, verdicts: Sequence[Verdict], *, now: float) -> list[Settled]:
+def nack(
+    store: Store, queue: QueueId, verdicts: Sequence[Verdict], *, now: float, keep: Retention | None
+) -> list[Settled]:
     """See `Backend.nack`."""
+    store.archive.tell(queue, keep)
 
     def give_back(verdict: Verdict, row: Row) -> Settled:
         store.ledger.change(queue).nacked += 1
-        _judge(store, queue, verdict, row, now=now)
+        _judge(store, queue, verdict, row, now=now, keep=keep)
         return Settled.DONE
 
     return _settle(store, queue, ((verdict.ref, bind(give_back, verdict)) for verdict in verdicts))
 
 
-def expire(store: Store, queue: QueueId, verdicts: Sequence[Verdict], *, now: float) -> list[Settled]:
+def expire(
+    store: Store, queue: QueueId, verdicts: Sequence[Verdict], *, now: float, keep: Retention | None
+) -> list[Settled]:
     """See `Backend.expire`."""
+    store.archive.tell(queue, keep)
 
     def take_away(verdict: Verdict, row: Row) -> Settled:
         assert row.lease_until is not None  # it is in processing
         if row.lease_until > now:
             return Settled.STALE
         store.ledger.change(queue).expired += 1
-        _judge(store, queue, verdict, row, now=now)
+        _judge(store, queue, verdict, row, now=now, keep=keep)
         return Settled.DONE
 
     return _settle(store, queue, ((verdict.ref, bind(take_away, verdict)) for verdict in verdicts))
@@ -105,9 +116,11 @@ def _settle(store: Store, queue: QueueId, steps: Iterable[tuple[Ref, Callable[[R
     return results
 
 
-def _judge(store: Store, queue: QueueId, verdict: Verdict, row: Row, *, now: float) -> None:
+def _judge(store: Store, queue: QueueId, verdict: Verdict, row: Row, *, now: float, keep: Retention | None) -> None:
     """Let a message leave processing as it is said."""
-    if _gone_if_cancelled(store, queue, row):
+    if row.cancelled and verdict.reason is not None:
+        row = row._replace(reason=verdict.reason)
+    if _done_if_cancelled(store, queue, row, now=now, keep=keep):
         return
     account = store.ledger.change(queue)
     account.processing -= 1
@@ -123,14 +136,16 @@ def _judge(store: Store, queue: QueueId, verdict: Verdict, row: Row, *, now: flo
     account.delayed += due is not None
 
 
-def _gone_if_cancelled(store: Store, queue: QueueId, row: Row) -> bool:
+def _done_if_cancelled(store: Store, queue: QueueId, row: Row, *, now: float, keep: Retention | None) -> bool:
     if row.cancelled:
-        _remove(store, queue, row)
+        _finish(store, queue, row, SUCCEEDED, now=now, keep=keep)
     return bool(row.cancelled)
 
 
-def _remove(store: Store, queue: QueueId, row: Row) -> None:
-    store.delete(row.id, chunks=row.chunks)
+def _finish(store: Store, queue: QueueId, row: Row, outcome: Outcome, *, now: float, keep: Retention | None) -> None:
+    """Let a message in processing be done."""
+    store.delete(row.id, chunks=row.chunks, size=row.size)
     account = store.ledger.change(queue)
     account.processing -= 1
     account.unacked_bytes -= row.size
+    store.archive.add(queue, row, outcome, now=now, keep=keep)

@@ -1,28 +1,31 @@
-"""One open database: runs statements by name, and knows how to read and delete a message."""
+"""One open database: its statements, and what is gathered by a batch."""
 
 from __future__ import annotations
 
-import zlib
-from sqlite3 import Connection, Cursor, DatabaseError
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import structlog
-
-from queuefs_sqlite.faults import is_damage, loses_connection
+from queuefs_sqlite.archive import Archive
 from queuefs_sqlite.ledger import Ledger, counters_of
-from queuefs_sqlite.queries import QUERIES
+from queuefs_sqlite.payloads import Payloads
 from queuefs_sqlite.rows import Row
+from queuefs_sqlite.statements import Statements
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
+    from sqlite3 import Connection
 
     from queuefs.message import QueueId
     from queuefs_sqlite.files import IdMark
 
-log = structlog.get_logger(__name__)
+#: What one batch deletes at once of payloads, and of their rows; the rest lies in trash for a while.
+_DELETE_BYTES = 8 << 20
+_DELETE_CHUNKS = 1000
+
+#: The box in trash for single messages.
+_LITTER = 0
 
 
-class Store:
+class Store(Statements):
     """A connection, and what is known of the queues in it."""
 
     def __init__(self, db: Connection, ids: IdMark) -> None:
@@ -31,23 +34,25 @@ class Store:
         Raises:
             sqlite3.Error: it can't be read.
         """
-        self.db = db
+        super().__init__(db)
         self.ids = ids
         self.ledger = Ledger(self.run("all_queues"), last_box=self.value("last_box"), last_id=self.value("last_id"))
+        self.payloads = Payloads(self)
+        self.archive = Archive(self)
         #: Boxes whose messages are still to be deleted.
         self.trash = self.read_trash()
         #: Whether this batch changed which boxes these are.
         self.trash_touched = False
-        #: The highest id that an earlier daemon can have staged, and the first rounds of upkeep adopt.
-        self.inherited = self.ledger.last_id
+        #: What an earlier daemon had staged, and the first rounds of upkeep adopt;
+        self.inherited: list[int] = [message for (message,) in self.run("left_staged").fetchall()]
+        #: and with how many of them this batch is through.
+        self.adopted = 0
         #: Queues in which a claim found delays that had ended, for the next round of upkeep to tell.
         self.ripe: set[QueueId] = set()
         #: Those of them that this batch tells.
         self.ripe_told: set[QueueId] = set()
-        #: Messages whose payload was found damaged; each is logged once.
-        self._damaged: set[int] = set()
-        #: Messages whose payload the disk does not give; they are not tried again by this daemon.
-        self._unreadable: set[int] = set()
+        #: What this batch has deleted, bytes and rows of payload.
+        self._deleted_bytes = self._deleted_chunks = 0
 
     @classmethod
     def mended(
@@ -72,30 +77,14 @@ class Store:
         """Take over what a store opened before had found out, and the file does not tell."""
         self.inherited = before.inherited
         self.ripe |= before.ripe
-        self._damaged |= before._damaged
-        self._unreadable |= before._unreadable
-
-    def run(self, query: str, *values: object) -> Cursor:
-        """Run one statement of queries.sql."""
-        return self.db.execute(QUERIES[query], values)
-
-    def value(self, query: str, *values: object) -> Any:
-        """Return the first column of a statement's only row."""
-        # fetchall: a cursor that is left half-read keeps a read transaction open, and the WAL grows without end.
-        return self.run(query, *values).fetchall()[0][0]
-
-    def first(self, query: str, *values: object) -> Any:
-        """Return a statement's first row, or None."""
-        cursor = self.run(query, *values)
-        try:
-            return cursor.fetchone()
-        finally:
-            cursor.close()
+        self.payloads.remember(before.payloads)
+        self.archive.remember(before.archive)
 
     # A batch ------------------------------------------------------------------------------------------------------
 
     def seal(self) -> None:
         """Write what the batch has gathered; the last thing before its commit."""
+        self.archive.seal()
         for queue, account in self.ledger.changed():
             self.run("set_counters", *counters_of(account), queue)
         if self.trash_touched:
@@ -104,26 +93,41 @@ class Store:
     def keep(self) -> None:
         """Take note that the batch was committed."""
         self.ledger.keep()
+        self.archive.keep()
         if self.trash_touched:
             self.trash = self._new_trash
-            self.trash_touched = False
+        del self.inherited[: self.adopted]
         self.ripe -= self.ripe_told
-        self.ripe_told.clear()
+        self._begin_anew()
 
     def forget(self) -> None:
         """Take note that the batch was rolled back."""
         self.ledger.forget()
+        self.archive.forget()
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
         self.trash_touched = False
+        self.adopted = 0
         self.ripe_told.clear()
+        self._deleted_bytes = self._deleted_chunks = 0
 
     def read_trash(self) -> list[int]:
         """Return the boxes whose messages are to be deleted, as the batch has left them so far."""
         return [box for (box,) in self.run("trash").fetchall()]
 
     def throw_away(self, box: int) -> None:
-        """Have the messages of a box deleted, a few at a time; the queue must have another one by now."""
+        """Have what lies in a box deleted, a little at a time; the queue must have another one by now."""
         self.run("throw_away", box)
         self.trash_touched = True
+
+    def pass_id(self, message: int) -> None:
+        """Let no id up to *message* be given from now on."""
+        if message > self.ledger.last_id:
+            self.ids.cover(message)
+            self.run("forget_ids")
+            self.run("skip_ids", message)
+            self.ledger.last_id = message
 
     # Messages -----------------------------------------------------------------------------------------------------
 
@@ -132,52 +136,18 @@ class Store:
         values = self.first("message", message, box)
         return None if values is None else Row._make(values)
 
-    def rows(self, query: str, *values: object) -> list[Row]:
-        """Return all messages that a statement selects."""
-        return [Row._make(row) for row in self.run(query, *values).fetchall()]
+    def delete(self, message: int, *, chunks: int, size: int) -> None:
+        """Delete a message and its payload, or put it into trash if that is too much for this batch."""
+        if self._deleted_bytes + size > _DELETE_BYTES or self._deleted_chunks + chunks > _DELETE_CHUNKS:
+            self.run("litter", message)
+            self.throw_away(_LITTER)
+        else:
+            self._deleted_bytes += size
+            self._deleted_chunks += chunks
+            self.erase(message, chunks=chunks)
 
-    @property
-    def damaged(self) -> int:
-        """How many messages are known whose payload can't be read."""
-        return len(self._damaged)
-
-    def readable(self, rows: Iterable[Row], count: int) -> list[tuple[Row, bytes]]:
-        """Return the first *count* of *rows* whose payloads can be read, in order."""
-        found: list[tuple[Row, bytes]] = []
-        for row in rows:
-            data = self.payload(row)
-            if data is not None:
-                found.append((row, data))
-                if len(found) == count:
-                    break
-        return found
-
-    def payload(self, row: Row) -> bytes | None:
-        """Return a message's payload, None if it is missing or not what was put in."""
-        data = None if row.id in self._unreadable else self._read(row)
-        if data is not None and len(data) == row.size and zlib.crc32(data) == row.crc:
-            return data
-        if row.id not in self._damaged:
-            self._damaged.add(row.id)
-            log.error("payload damaged; the message is skipped and stays where it is", message=row.id, size=row.size)
-        return None
-
-    def _read(self, row: Row) -> bytes | None:
-        try:
-            body = self.first("body", row.id)
-            if body is None or not row.chunks:
-                return body and body[0]  # type: ignore[no-any-return]  # the column is a BLOB
-            return b"".join([body[0], *(data for (data,) in self.run("chunks", row.id))])
-        except DatabaseError as error:
-            if is_damage(error):
-                return None
-            if loses_connection(error):
-                # SQLite has rolled back the transaction; when the batch is played again, this one is passed over.
-                self._unreadable.add(row.id)
-            raise
-
-    def delete(self, message: int, *, chunks: int) -> None:
-        """Delete a message and its payload."""
+    def erase(self, message: int, *, chunks: int) -> None:
+        """Delete a message and its payload, whatever it takes."""
         self.run("delete_message", message)
         self.run("delete_body", message)
         if chunks:

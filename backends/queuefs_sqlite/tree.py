@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from queuefs.errors import BadValue, QueueBusy, QueueExists, QueueNotEmpty, QueueNotFound
 from queuefs.message import ROOT, Counts, Owner, Queue, QueueId
-from queuefs_sqlite.ledger import Account, queue_of
+from queuefs_sqlite.ledger import Account, files_text, queue_of
 
 if TYPE_CHECKING:
     from queuefs_sqlite.store import Store
@@ -38,9 +38,9 @@ def create_queue(store: Store, parent: QueueId, name: str, *, owner: Owner, now:
         store.ledger.account(parent)
     if find_queue(store, parent, name) is not None:
         raise QueueExists
-    account = Account(store.ledger.new_box(), store.ledger.new_box())
-    values = (parent, name, owner.uid, owner.gid, owner.mode, now, account.box, account.dead_box)
-    number = store.run("create_queue", *values).lastrowid
+    account = Account(*(store.ledger.new_box() for _ in range(3)))
+    boxes = (account.box, account.dead_box, account.done_box)
+    number = store.run("create_queue", parent, name, owner.uid, owner.gid, owner.mode, now, *boxes).lastrowid
     assert number is not None  # it was an INSERT
     queue = Queue(id=QueueId(number), parent=parent, name=name, owner=owner, created_at=float(now), config=b"")
     store.ledger.set_queue(queue)
@@ -55,6 +55,10 @@ def remove_queue(store: Store, queue: QueueId) -> None:
         raise QueueNotEmpty
     if account.staged:
         raise QueueBusy
+    store.archive.write(queue)
+    account = store.ledger.account(queue)
+    if account.done:
+        store.throw_away(account.done_box)
     store.run("remove_queue", queue)
     store.ledger.drop_queue(queue)
 
@@ -79,6 +83,14 @@ def set_owner(store: Store, queue: QueueId, owner: Owner) -> None:
     old = get_queue(store, queue)
     store.run("set_owner", owner.uid, owner.gid, owner.mode, queue)
     store.ledger.set_queue(replace(old, owner=owner))
+
+
+def set_file_owner(store: Store, queue: QueueId, file: str, owner: Owner) -> None:
+    """See `Backend.set_file_owner`."""
+    old = get_queue(store, queue)
+    files = {**old.files, file: owner}
+    store.run("set_files", files_text(files), queue)
+    store.ledger.set_queue(replace(old, files=files))
 
 
 def set_config(store: Store, queue: QueueId, config: bytes, *, expected: bytes) -> bool:

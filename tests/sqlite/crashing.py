@@ -46,7 +46,7 @@ async def consume(backend: Backend, queue: QueueId) -> None:
         for message in await backend.claim(queue, count=3, lease=600.0, lifo=False, now=NOW):
             say("claimed", message.id)
             if message.id % 5:
-                await backend.ack(queue, [message.receipt])
+                await backend.ack(queue, [message.receipt], now=NOW)
                 say("acked", message.id)
             else:
                 verdict = Verdict(ref=message.receipt, delay=9.0, dead=message.id % 2 == 0, reason="r" * 50)

@@ -183,7 +183,7 @@ async def test_a_refused_operation_leaves_the_batch_intact(url: str) -> None:
         queue = await new_queue(backend)
         message = await put(backend, queue)
         refused = backend.create_queue(ROOT, "jobs", owner=OWNER, now=NOW)
-        unknown = backend.ack(queue, [Ref(message)])
+        unknown = backend.ack(queue, [Ref(message)], now=NOW)
         nowhere = backend.rename_queue(queue, parent=queue, name="below")
         claim = backend.claim(queue, count=1, lease=1.0, lifo=False, now=NOW)
         with pytest.raises(QueueExists):

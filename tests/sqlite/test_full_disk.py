@@ -59,7 +59,7 @@ async def test_what_is_stored_can_be_claimed_and_settled(mount_disk: Callable[[i
             if number % 2:
                 assert await backend.nack(queue, [Verdict(ref=message.receipt)], now=NOW) == [Settled.DONE]
                 (message,) = await take(backend, queue)
-            assert await backend.ack(queue, [message.receipt]) == [Settled.DONE]
+            assert await backend.ack(queue, [message.receipt], now=NOW) == [Settled.DONE]
         assert (await backend.counts(queue)).unacked == 0
         # What is free inside the database is free for new messages, though the disk is full.
         assert await fill(backend, queue) > 20
@@ -113,7 +113,9 @@ async def test_a_store_on_a_full_disk_can_be_opened_again(mount_disk: Callable[[
         messages = await take(backend, queue, count + 1)
         assert len(messages) == count + 1
         assert messages[0].id == staged
-        assert await backend.ack(queue, [message.receipt for message in messages]) == [Settled.DONE] * (count + 1)
+        assert await backend.ack(queue, [message.receipt for message in messages], now=NOW) == [Settled.DONE] * (
+            count + 1
+        )
 
 
 async def test_a_clear_gives_room_on_a_full_disk(mount_disk: Callable[[int], Path], logs: Logs) -> None:

@@ -35,7 +35,7 @@ async def test_a_key_is_held_while_it_is_unacknowledged_and_for_its_window(url: 
         assert await backend.counts(queue) == Counts(pending=1, processing=0)
         (claimed,) = await take(backend, queue)
         assert await backend.find_key(queue, "k", now=NOW, window=0.0) == first
-        await backend.ack(queue, [claimed.receipt])
+        await backend.ack(queue, [claimed.receipt], now=NOW)
         assert await backend.find_key(queue, "k", now=NOW, window=0.0) is None
         assert await put(backend, queue, key="k", now=NOW + 9.5, window=10.0) == first
         await backend.tick(now=NOW + 9.5, limit=9)
@@ -64,7 +64,7 @@ async def test_a_key_of_a_dead_message_is_free_until_it_is_retried(url: str) -> 
         await bury(backend, queue, claimed)
         second = await put(backend, queue, key="k")
         assert second > first
-        await backend.cancel(queue, [second])
+        await backend.cancel(queue, [second], now=NOW)
         await backend.retry(queue, None, now=NOW)
         assert await put(backend, queue, key="k") == first
 
@@ -142,17 +142,17 @@ async def test_a_cancelled_message_is_gone_whichever_way_it_is_settled(url: str,
         queue = await new_queue(backend)
         message, waiting = await put(backend, queue), await put(backend, queue)
         (claimed,) = await take(backend, queue)
-        assert await backend.cancel(queue, [message, waiting, message, waiting]) == [DONE, DONE, DONE, UNKNOWN]
+        assert await backend.cancel(queue, [message, waiting, message, waiting], now=NOW) == [DONE, DONE, DONE, UNKNOWN]
         assert (await backend.snapshot(queue))[0].cancelled
         assert await backend.extend(queue, [claimed.receipt], lease=5.0, now=NOW) == [Settled.CANCELLED]
         assert [o.cancelled for o in (await backend.tick(now=NOW + 5, limit=9)).overdue] == [True]
         verdict = Verdict(ref=claimed.receipt, delay=3.0, dead=way == "bury")
         settle = {
-            "ack": lambda: backend.ack(queue, [claimed.receipt]),
+            "ack": lambda: backend.ack(queue, [claimed.receipt], now=NOW),
             "nack": lambda: backend.nack(queue, [verdict], now=NOW),
             "bury": lambda: backend.nack(queue, [verdict], now=NOW),
             "expire": lambda: backend.expire(queue, [verdict], now=NOW + 5),
-            "undo": lambda: backend.undo(queue, [claimed.receipt]),
+            "undo": lambda: backend.undo(queue, [claimed.receipt], now=NOW),
         }
         assert await settle[way]() == [DONE]
         assert await backend.find(queue, [message, waiting]) == [None, None]
@@ -237,8 +237,8 @@ async def test_totals_outlive_a_clear_and_a_restart(url: str) -> None:
         given = [await put(backend, queue, b"12") for _ in range(6)]
         claimed = await take(backend, queue, 5)
         receipts = [message.receipt for message in claimed]
-        await backend.undo(queue, receipts[:1])
-        await backend.ack(queue, receipts[1:2])
+        await backend.undo(queue, receipts[:1], now=NOW)
+        await backend.ack(queue, receipts[1:2], now=NOW)
         await backend.nack(queue, [Verdict(ref=receipts[2], delay=9.0), Verdict(ref=receipts[3], dead=True)], now=NOW)
         await backend.expire(queue, [Verdict(ref=receipts[4], reason="late")], now=NOW + 60)
         assert await backend.check(queue, [Ref(given[4])]) == [STALE]

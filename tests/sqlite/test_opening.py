@@ -166,7 +166,7 @@ async def test_another_applications_database_is_refused_and_left_alone(url: str,
 async def test_a_newer_version_is_refused(url: str, path: Path) -> None:
     await make(url)
     change(path, "PRAGMA user_version = 7")
-    assert "was made by a newer QueueFS (its version is 7, the newest known here 2)" in await refusal(url)
+    assert "was made by a newer QueueFS (its version is 7, the newest known here 3)" in await refusal(url)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
--- Brings a store of version 1 to version 2, in one transaction. Its indexes and tables that are new come from
--- schema.sql; the columns are repeated here, for SQLite adds no others than simple ones.
+-- Brings a store of version 1 to version 2: the first part of its way to the present one. Indexes and tables that are
+-- new come from schema.sql; the columns are repeated here, for SQLite adds no others than simple ones.
 ALTER TABLE queues ADD COLUMN config BLOB NOT NULL DEFAULT x'';
 ALTER TABLE queues ADD COLUMN dead_box INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE queues ADD COLUMN delayed INTEGER NOT NULL DEFAULT 0;
