@@ -15,13 +15,13 @@ from tests.mount.test_message_files import STATES, enqueue, ls, move, where
 from tests.support.mount import mounted
 from tests.support.programs import CATS, cat, sh
 from tests.support.queue import claim, put, status, take_all
-from tests.support.redis_server import RedisServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from tests.support.mount import Mount
+    from tests.support.redis_server import RedisServer
 
 
 @pytest.fixture
