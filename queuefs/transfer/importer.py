@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import trio
 
-from queuefs.errors import BadValue, IdInUse, IdsExhausted
+from queuefs.errors import BadValue, IdInUse, IdsExhausted, QueueFSError
 from queuefs.transfer import lines
 from queuefs.transfer.fields import LONGEST_LINE
 from queuefs.transfer.lines import Header, QueueLine, TotalsLine
@@ -133,18 +133,17 @@ class Importer:
         self.lines += 1
         if self.lines % TURN == 0:
             await trio.lowlevel.checkpoint()
-        with self._numbered():
+        try:
             found = lines.read(line)
             self._check_place(found)
-        await self._do(found)
-
-    @contextmanager
-    def _numbered(self) -> Iterator[None]:
-        """Let what is wrong with the line have its number."""
-        try:
-            yield
+            number = self._number(found)
         except _OF_LINES as error:
-            raise type(error)(f"line {self.lines}: {error}") from None
+            raise self._numbered(error) from None
+        await self._do(found, number)
+
+    def _numbered(self, error: QueueFSError) -> QueueFSError:
+        """Return what is wrong with the line that was read last, with its number."""
+        return type(error)(f"line {self.lines}: {error}")
 
     def _check_place(self, line: Line) -> None:
         """Refuse a line that can't stand here."""
@@ -156,59 +155,53 @@ class Importer:
             raise BadValue("no queue came before")
         self._restoring.check_place(line)
 
-    async def _do(self, line: Line) -> None:
+    def _number(self, line: Line) -> MessageId | None:
+        """Return the id that the line's message has here, if the line is about one."""
+        if not isinstance(line, MessageLine | PieceLine | GoneLine | RecordLine):
+            return None
+        assert self._numbering is not None  # `_check_place` saw to it
+        return self._restoring.open or self._numbering.of(line.id)
+
+    async def _do(self, line: Line, number: MessageId | None) -> None:
+        if number is None:
+            await self._do_frame(line)
+            return
+        assert self._place is not None  # as above
         match line:
-            case MessageLine() | PieceLine() | GoneLine():
-                await self._do_message(line)
+            case MessageLine():
+                self._messages += 1
+                await self._restoring.message(self._place, line, number)
+            case PieceLine():
+                await self._restoring.piece(self._place, line, number)
+            case GoneLine():
+                await self._restoring.gone(self._place)
             case RecordLine():
                 self._records += 1
-                with self._numbered():
-                    number = self._number(line.id)
-                await self._restoring.record(self._here, line, number)
-            case QueueLine():
-                await self._restoring.flush()
-                with self._numbered():
+                await self._restoring.record(self._place, line, number)
+
+    async def _do_frame(self, line: Line) -> None:
+        """Do what a line says that is not about a message."""
+        await self._restoring.flush()
+        try:
+            match line:
+                case Header():
+                    await self._begin(line)
+                case QueueLine():
                     self._place = await self._places.enter(line)
-            case Header():
-                await self._begin(line)
-            case TotalsLine():
-                self._ended = True
-                await self._restoring.flush()
-                with self._numbered():
+                case TotalsLine():
+                    self._ended = True
                     self._check_totals(line)
+        except _OF_LINES as error:
+            raise self._numbered(error) from None
 
     async def _begin(self, header: Header) -> None:
         numbering = Numbering(self._terms, await self._backend.last_id())
-        with self._numbered():
-            numbering.begin(header)
+        numbering.begin(header)
         self._numbering = numbering
         self.header = header
         self.imported.shift = numbering.shift
         if not self._terms.dry_run:  # leases and delays are kept by this clock, which has to go on
             await self._backend.save_clock(self._clock.mark())
-
-    async def _do_message(self, line: MessageLine | PieceLine | GoneLine) -> None:
-        if isinstance(line, GoneLine):
-            await self._restoring.gone(self._here)
-            return
-        number = self._restoring.open
-        if number is None:
-            with self._numbered():
-                number = self._number(line.id)
-        if isinstance(line, PieceLine):
-            await self._restoring.piece(self._here, line, number)
-        else:
-            self._messages += 1
-            await self._restoring.message(self._here, line, number)
-
-    @property
-    def _here(self) -> Place:
-        assert self._place is not None  # `_check_place` saw to it
-        return self._place
-
-    def _number(self, text: str) -> MessageId:
-        assert self._numbering is not None  # likewise
-        return self._numbering.of(text)
 
     def _check_totals(self, line: TotalsLine) -> None:
         for what, told, came in (

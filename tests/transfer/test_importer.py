@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queuefs.errors import BadValue, IdInUse, IdsExhausted, MessageNotFound
@@ -82,6 +82,7 @@ async def ids(backend: Backend) -> list[int]:
 
 
 @given(step=st.integers(1, 5000))
+@settings(deadline=None)
 async def test_it_may_come_in_pieces_of_any_length(step: int) -> None:
     source, backend = MemoryBackend(), MemoryBackend()
     await fill(source, [Content(("jobs",), messages=[message(number, b"x" * number) for number in range(1, 40)])])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import trio
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 
 from queuefs_memory import MemoryBackend
 from tests.transfer.stores import body_of, contents, dump, fill, load, new_clock
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 
 @given(content=contents())
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_what_is_imported_is_exported_as_it_was(content: list[Content]) -> None:
     async def check() -> None:
         first, second = MemoryBackend(), MemoryBackend()
@@ -30,6 +31,7 @@ def test_what_is_imported_is_exported_as_it_was(content: list[Content]) -> None:
 
 
 @given(content=contents())
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_each_store_may_have_a_time_of_its_own(content: list[Content]) -> None:
     async def check() -> None:
         first, second = MemoryBackend(), MemoryBackend()
