@@ -12,12 +12,13 @@ import trio
 from queuefs.errors import BackendError, StoreUnusable
 from queuefs.groupcommit import GroupCommit
 from queuefs_redis.calls import Highest
+from queuefs_redis.checking import Checking
 from queuefs_redis.connection import Connection
 from queuefs_redis.inspection import inspect
 from queuefs_redis.listening import Listener
 from queuefs_redis.looking import Looking
 from queuefs_redis.queues import Queues
-from queuefs_redis.records import nothing
+from queuefs_redis.replies import nothing
 from queuefs_redis.request import Request
 from queuefs_redis.settling import Settling
 from queuefs_redis.upkeep import FORGOTTEN_SECONDS, Upkeep
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 _log = structlog.get_logger(__name__)
 
 
-class RedisBackend(Queues, Writing, Settling, Looking, Upkeep):
+class RedisBackend(Queues, Writing, Settling, Looking, Upkeep, Checking):
     """A store on a Redis server."""
 
     @classmethod

@@ -8,12 +8,13 @@ from queuefs.backend import Traits
 from queuefs.errors import QueueFSError
 from queuefs.ticket import Failure
 from queuefs_redis.damage import Damage
-from queuefs_redis.records import microseconds
+from queuefs_redis.encoding import microseconds
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from queuefs.groupcommit import GroupCommit
+    from queuefs.message import MessageId
     from queuefs_redis.request import Request
     from queuefs_redis.stages import Checksums
 
@@ -64,6 +65,10 @@ class Calls:
             return self._line.submit(request)
         except QueueFSError as error:  # it is closing; the contract has errors come from await
             return Failure(error)  # type: ignore[return-value]  # it never returns a value
+
+    def _note_id(self, message: MessageId) -> None:
+        """Take note that *message* has been given, or has been seen here."""
+        self._highest.message = max(self._highest.message, message)
 
     def _now(self, seconds: float) -> int | str:
         self._last_now = seconds

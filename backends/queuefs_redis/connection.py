@@ -24,7 +24,7 @@ import redis
 import structlog
 
 from queuefs.errors import BackendError, BackendUnavailable, OutcomeUnknown
-from queuefs_redis.records import padded
+from queuefs_redis.encoding import padded
 from queuefs_redis.request import BROKEN, pack, word_of
 from queuefs_redis.scripts import SCRIPTS
 

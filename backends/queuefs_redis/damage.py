@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 import structlog
 
 from queuefs.errors import QueueFSError
-from queuefs_redis.records import nothing, padded
+from queuefs_redis.encoding import padded
+from queuefs_redis.replies import nothing
 from queuefs_redis.request import Request
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from queuefs.message import Message, MessageId, QueueId
-    from queuefs_redis.records import Taken
+    from queuefs_redis.metas import Taken
 
 _log = structlog.get_logger(__name__)
 
@@ -37,7 +38,7 @@ class Damage:
     async def around(
         self, queue: QueueId, take: Callable[[int], Awaitable[Taken]], count: int, first: Awaitable[Taken]
     ) -> Sequence[Message]:
-        """Set damaged messages aside, and take others for them.
+        """Set damaged messages aside, and claim others for them.
 
         *first* was submitted when the call was made, which is its place in the order of operations.
         """
@@ -57,6 +58,16 @@ class Damage:
                     raise
                 _log.warning("damaged messages stay claimed until their leases end", queue=queue, error=str(error))
                 return messages
+
+    async def look_around(
+        self, queue: QueueId, look: Callable[[], Awaitable[Taken]], first: Awaitable[Taken]
+    ) -> Sequence[Message]:
+        """Set damaged messages aside, and look again."""
+        taken = await first
+        while taken.damaged:
+            await self._set_aside(queue, taken.damaged)
+            taken = await look()
+        return taken.messages
 
     async def _set_aside(self, queue: QueueId, damaged: Sequence[tuple[MessageId, int | None]]) -> None:
         args = [text for message, claim in damaged for text in (padded(message), "" if claim is None else claim)]

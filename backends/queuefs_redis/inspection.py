@@ -19,7 +19,7 @@ _log = structlog.get_logger(__name__)
 _OLDEST = (6, 2)
 
 #: The version of how things are kept below the prefix; the first one noted none.
-LAYOUT = 2
+LAYOUT = 3
 
 
 def inspect(connection: Connection, base: str, label: str) -> None:

@@ -11,7 +11,9 @@ from queuefs.errors import (
     BackendError,
     BackendUnavailable,
     BadValue,
+    IdInUse,
     IdsExhausted,
+    KeyInUse,
     MessageNotFound,
     QueueBusy,
     QueueExists,
@@ -36,7 +38,7 @@ Arg = bytes | str | int
 BROKEN = (redis.ConnectionError, redis.TimeoutError, redis.InvalidResponse, OSError)
 
 #: The scripts that answer with payloads.
-_WEIGHTY = {"claim", "peek", "payloads"}
+_WEIGHTY = {"claim", "peek", "payloads", "read"}
 
 #: What a script refuses by answering "-word".
 _REFUSALS: dict[bytes, QueueFSError] = {
@@ -45,6 +47,8 @@ _REFUSALS: dict[bytes, QueueFSError] = {
     b"-notempty": QueueNotEmpty(),
     b"-busy": QueueBusy(),
     b"-full": QueueFull(),
+    b"-inuse": IdInUse(),
+    b"-keyinuse": KeyInUse(),
     b"-loop": BadValue("a queue can't be moved into itself"),
     b"-exhausted": IdsExhausted(),
     b"-nomessage": MessageNotFound("that message is not being written (any more)"),

@@ -10,24 +10,31 @@ import zlib
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from queuefs.message import MessageId
-from queuefs_redis.records import encoded, message_of, microseconds, nothing
+from queuefs_redis.encoding import NONE, encoded, microseconds, size_of
+from queuefs_redis.replies import message_of, nothing
 from queuefs_redis.request import Request
+from queuefs_redis.scripts import PIECE_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from queuefs.message import Draft
     from queuefs_redis.request import Arg
 
 T = TypeVar("T")
 
-#: Stands for a checksum that is not known, and for a key that there is not.
-NONE = "-"
-
 #: For each message being written whose writer was told its id: the checksum of its first n bytes, by n. Lua has no way
 #: to compute one, and crc32 goes on from the last; an append whose outcome is unknown leaves two lengths that may be
 #: the stored one. It is the worker thread's alone, so between two batches its ids are all that the writers know.
 Checksums = dict[MessageId, dict[int, int]]
+
+
+def _pieces(data: bytes, offset: int) -> Iterator[bytes]:
+    """Cut what begins at *offset* of a payload where its pieces end; at least one, which may be empty."""
+    first = PIECE_BYTES - offset % PIECE_BYTES
+    yield data[:first]
+    for at in range(first, len(data), PIECE_BYTES):
+        yield data[at : at + PIECE_BYTES]
 
 
 class Stage(Request[MessageId]):
@@ -55,16 +62,16 @@ class Stage(Request[MessageId]):
         """Return the arguments: the checksum is computed here, on the worker thread."""
         self._crc = zlib.crc32(self._data)
         draft = self._draft
-        key = b"" if draft.key is None else encoded(draft.key)
+        key = None if draft.key is None else encoded(draft.key)
         return (
             *self._args,
             self._crc,
             draft.priority,
             microseconds(draft.delay),
             microseconds(draft.ttl),
-            NONE if draft.key is None else len(key),
-            key + draft.extra,
-            self._data,
+            size_of(key),
+            (key or b"") + draft.extra,
+            *_pieces(self._data, 0),
         )
 
     def result(self, reply: Any) -> MessageId:
@@ -97,7 +104,7 @@ class Append(Request[None]):
         before = known.get(self._offset)
         if before is not None:
             self._crc = known[self._offset + len(self._data)] = zlib.crc32(self._data, before)
-        return *self._args, NONE if self._crc is None else self._crc, self._data
+        return *self._args, NONE if self._crc is None else self._crc, *_pieces(self._data, self._offset)
 
     def result(self, reply: Any) -> None:
         """Return or raise as others do, and note what is stored now."""

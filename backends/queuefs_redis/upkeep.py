@@ -7,10 +7,10 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from queuefs.ticket import Answer
-from queuefs_redis import records
+from queuefs_redis import replies
 from queuefs_redis.calls import Calls
+from queuefs_redis.encoding import microseconds
 from queuefs_redis.places import has_ended, this_place
-from queuefs_redis.records import microseconds
 from queuefs_redis.request import Request
 
 if TYPE_CHECKING:
@@ -46,13 +46,14 @@ class Upkeep(Calls):
             self._is_new = False
             if not ended:
                 return tick
-            await self._submit(Request("gone", *ended, decode=records.nothing))
+            await self._submit(Request("gone", *ended, decode=replies.nothing))
             again = await self._tick(now, limit)
             return replace(
                 again,
                 lapsed=[*tick.lapsed, *again.lapsed],
                 ripe=list(dict.fromkeys([*tick.ripe, *again.ripe])),
                 adopted=[*tick.adopted, *again.adopted],
+                terminated=[*tick.terminated, *again.terminated],
             )
 
         return both()
@@ -65,7 +66,7 @@ class Upkeep(Calls):
                 self._now(now),
                 limit,
                 *times,
-                decode=lambda reply: records.tick_of(reply, beat=BEAT_SECONDS),
+                decode=lambda reply: replies.tick_of(reply, beat=BEAT_SECONDS),
             )
         )
 
@@ -77,13 +78,13 @@ class Upkeep(Calls):
         """Return the mark that was saved last."""
         if self.traits.server_time:
             return Answer(None)
-        return self._submit(Request("load_clock", decode=records.mark_of))
+        return self._submit(Request("load_clock", decode=replies.mark_of))
 
     def save_clock(self, mark: ClockMark) -> Awaitable[None]:
         """Keep *mark* beside the messages."""
         if self.traits.server_time:
             return Answer(None)
-        return self._submit(Request("save_clock", json.dumps(asdict(mark)), decode=records.nothing))
+        return self._submit(Request("save_clock", json.dumps(asdict(mark)), decode=replies.nothing))
 
 
 def _ended(reply: Sequence[bytes]) -> list[bytes]:

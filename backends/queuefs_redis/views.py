@@ -1,11 +1,11 @@
-"""The requests for a view of a whole queue, which are no scripts."""
+"""The requests that are no scripts: for a view of a whole queue, and for the names of keys."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from queuefs.message import Message
-from queuefs_redis.records import dead_of, snapshot_of
+from queuefs_redis.metas import dead_of, snapshot_of
 from queuefs_redis.request import Request, pack
 
 if TYPE_CHECKING:
@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 
     from queuefs.message import QueueId
     from queuefs_redis.request import Arg
+
+
+#: How many keys of the server, of whomever, are looked at by one command.
+_KEYS_AT_ONCE = 1000
 
 
 class View(Request[list[Message]]):
@@ -68,3 +72,23 @@ class Dead(View):
     def __init__(self, queue: QueueId) -> None:
         """Prepare to look at *queue*."""
         super().__init__("dead", queue, dead_of)
+
+
+class Keys(Request[tuple[bytes, list[bytes]]]):
+    """Some of the keys that there are, without what begins them, and the cursor for the next."""
+
+    __slots__ = ("_cursor",)
+
+    def __init__(self, cursor: bytes) -> None:
+        """Prepare to go on from *cursor*."""
+        super().__init__("keys", decode=_keys)
+        self._cursor = cursor
+
+    def packed(self, base: str, who: Sequence[Arg]) -> bytes:  # noqa: ARG002 - it changes nothing, so no matter who
+        """Return the command; a prefix has no sign in it that would stand for others."""
+        return pack(("SCAN", self._cursor, "MATCH", f"{base}*", "COUNT", _KEYS_AT_ONCE))
+
+
+def _keys(reply: Sequence[Any]) -> tuple[bytes, list[bytes]]:
+    cursor, keys = reply
+    return cursor, [key.partition(b"}:")[2] for key in keys]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import redis
 import trio
@@ -136,6 +136,13 @@ async def until(condition: Callable[[], bool]) -> None:
     with trio.fail_after(10):
         while not condition():  # noqa: ASYNC110 - what it asks belongs to no event
             await trio.sleep(0.001)
+
+
+def turn_last_byte(client: redis.Redis, key: bytes | str, field: bytes | str) -> None:
+    """Change what is in a hash; nothing if it is not there."""
+    data: Any = client.hget(key, field)
+    if data:
+        client.hset(key, field, data[:-1] + bytes([data[-1] ^ 1]))
 
 
 async def die(backend: RedisBackend) -> None:

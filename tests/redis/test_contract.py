@@ -22,6 +22,7 @@ from queuefs.testing.steps import LifecycleContract
 from queuefs.testing.upkeep import UpkeepContract
 from queuefs.testing.writing import WritingContract
 from queuefs_redis import RedisBackend
+from tests.redis.stores import turn_last_byte
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -43,6 +44,8 @@ class Store:
     client: redis.Redis = field(init=False)
     #: The daemons that have opened it.
     daemons: list[str] = field(default_factory=list)
+    #: A payload was spoilt.
+    is_damaged: bool = False
 
     def __post_init__(self) -> None:
         self.client = self.make_client()
@@ -67,6 +70,8 @@ class RedisStore(Contract):
         store = _stores[prefix] = Store(client_factory, logs)
         yield prefix
         store.client.close()
+        if store.is_damaged:  # whether that is noticed, and how often, is the test's matter
+            logs.dirty[:] = [record for record in logs.dirty if "payload damaged" not in record]
 
     @asynccontextmanager
     async def open_store(self, url: str) -> AsyncIterator[Backend]:
@@ -79,10 +84,14 @@ class RedisStore(Contract):
         _stores[url].client.set(f"{{{url}}}:last-id", last)
 
     async def damage_payload(self, backend: Backend, url: str, message: MessageId) -> None:  # noqa: ARG002 - as above
+        """Turn its last byte, wherever it is kept."""
         store = _stores[url]
-        store.logs.expect("payload damaged")
-        for key in store.client.scan_iter(f"{{{url}}}:q:*:body"):
-            store.client.hset(key, f"{message:019d}", "spoilt")
+        store.is_damaged = True
+        for part in ("body", "remains"):
+            for key in store.client.scan_iter(f"{{{url}}}:q:*:{part}"):
+                turn_last_byte(store.client, key, f"{message:019d}".encode())
+        for key in store.client.scan_iter(f"{{{url}}}:q:*:pieces:{message:019d}"):
+            turn_last_byte(store.client, key, max(store.client.hkeys(key), key=int))
 
     async def age(self, backend: Backend, url: str, *, seconds: float) -> None:
         """Let *backend* have been silent, and the others not, for only one that was heard all the time may judge."""

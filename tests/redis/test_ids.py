@@ -35,7 +35,7 @@ async def test_ids_beyond_a_double_stay_apart_and_in_order(redis_server: RedisSe
         claimed = await take(backend, queue, 4)
         assert [message.id for message in claimed] == messages[:4]
         assert [message.data for message in claimed] == [b"0", b"1", b"2", b"3"]
-        assert await backend.ack(queue, [Ref(messages[1]), claimed[0].receipt]) == [Settled.DONE, Settled.DONE]
+        assert await backend.ack(queue, [Ref(messages[1]), claimed[0].receipt], now=0) == [Settled.DONE, Settled.DONE]
         assert await nack(backend, queue, [Ref(messages[2])]) == [Settled.DONE]
         await take(backend, queue, 1, lease=0, now=0)
         assert [each.receipt.id for each in (await lose(backend, queue)).overdue] == [messages[2]]

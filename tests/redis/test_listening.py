@@ -86,7 +86,7 @@ async def test_every_step_is_told_by_name(redis_server: RedisServer) -> None:
         await other.discard(queue, await stage(other, queue))
         assert await ear.settled(other) == [(Verb.DISCARD, third + 1)]
         claimed = await take(other, queue, 2)
-        await other.undo(queue, [claimed[0].receipt])
+        await other.undo(queue, [claimed[0].receipt], now=0)
         await nack(other, queue, [Ref(second), Ref(first)])
         assert await ear.settled(other) == [
             (Verb.DEQUEUE, first),
@@ -108,10 +108,10 @@ async def test_every_step_is_told_by_name(redis_server: RedisServer) -> None:
         ]
         await take(other, queue, 2)
         await other.nack(queue, [Verdict(ref=Ref(first), dead=True)], now=0)
-        await other.ack(queue, [Ref(second)])
+        await other.ack(queue, [Ref(second)], now=0)
         await other.retry(queue, [first], now=0)
         await take(other, queue)
-        await other.cancel(queue, [first])
+        await other.cancel(queue, [first], now=0)
         await nack(other, queue, [Ref(first)])
         assert await ear.settled(other) == [
             (Verb.DEQUEUE, first),

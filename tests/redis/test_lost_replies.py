@@ -62,7 +62,7 @@ class TestOneLostReply:
             await put(backend, queue)
             (message,) = await take(backend, queue, 1)
             proxy.lose_replies(silent=silent)
-            assert await backend.ack(queue, [message.receipt]) == [Settled.DONE]
+            assert await backend.ack(queue, [message.receipt], now=0) == [Settled.DONE]
             assert proxy.lost == 1
             assert await backend.counts(queue) == Counts(pending=0, processing=0)
             assert await backend.unacked_bytes(queue) == 0
@@ -130,7 +130,7 @@ async def test_a_claim_whose_message_is_gone_when_it_is_fetched_again_returns_th
             while (await other.counts(queue)).processing < 2:  # noqa: ASYNC110 - another connection makes it so
                 await trio.sleep(0.001)
             taken = await other.snapshot(queue)
-            await other.ack(queue, [taken[0].receipt])
+            await other.ack(queue, [taken[0].receipt], now=0)
         assert [message.id for message in await claiming] == [last]
 
 
@@ -162,7 +162,7 @@ async def test_an_overtaken_request_is_not_run(redis_server: RedisServer) -> Non
             begin = next(sha for name, sha in _shas() if name == "begin")
             base = f"{{{prefix}}}:"
             assert client.evalsha(begin, 1, base, backend.daemon, current - 1) == b"+"
-            rest = (0, 0, "", "", 0, "-", 0, 0, 0, "-", "", "x")
+            rest = (0, 0, "", "", "", 0, "-", 0, 0, 0, "-", "", "x")
             old = client.evalsha(sha, 1, base, backend.daemon, current - 1, 0, queue, *rest)
             assert old == b"-late"
             assert client.hgetall(f"{{{prefix}}}:answers:{backend.daemon}") == kept

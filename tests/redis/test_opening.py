@@ -151,11 +151,13 @@ async def test_commands_that_a_managed_server_forbids_are_not_needed(tmp_path: P
 async def test_a_store_of_another_layout_is_left_alone(redis_server: RedisServer) -> None:
     with redis.Redis(port=redis_server.port) as client:
         client.hset("{old}:queues", "1", "0 0 0 493 0 jobs")
-        assert "has layout 1, and this QueueFS knows layout 2 alone" in await refusal(f"{redis_server.url}?prefix=old")
+        assert "has layout 1, and this QueueFS knows layout 3 alone" in await refusal(f"{redis_server.url}?prefix=old")
+        client.set("{old}:layout", "2")
+        assert "has layout 2" in await refusal(f"{redis_server.url}?prefix=old")
         async with open_backend(f"{redis_server.url}?prefix=new") as backend:
             await new_queue(backend)  # type: ignore[arg-type]  # any back end can
-        client.set("{new}:layout", "3")
-        assert "has layout 3" in await refusal(f"{redis_server.url}?prefix=new")
+        client.set("{new}:layout", "4")
+        assert "has layout 4" in await refusal(f"{redis_server.url}?prefix=new")
 
 
 async def test_a_login_that_may_not_tell_the_others_is_refused(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ class Users:
             try:
                 messages = await take(self.backend, self.queue, 3)
                 refs = [message.receipt for message in messages]
-                for answer in await self.backend.ack(self.queue, refs):
+                for answer in await self.backend.ack(self.queue, refs, now=0):
                     assert answer is Settled.DONE
                 assert not self.acked & {ref.id for ref in refs}
                 self.acked |= {ref.id for ref in refs}
@@ -251,8 +251,8 @@ async def test_a_full_server_takes_no_message_and_lets_the_others_go(server: Red
             assert await backend.extend(queue, refs[3:], lease=0, now=0) == [Settled.DONE]
             assert len((await lose(backend, queue)).overdue) == 1
             assert await nack(backend, queue, refs[2:3]) == [Settled.DONE]
-            assert await backend.undo(queue, refs[1:2]) == [Settled.DONE]
-            assert await backend.ack(queue, refs[:1]) == [Settled.DONE]
+            assert await backend.undo(queue, refs[1:2], now=0) == [Settled.DONE]
+            assert await backend.ack(queue, refs[:1], now=0) == [Settled.DONE]
             assert await backend.clear(queue) == Counts(pending=4, processing=0)
             await backend.rename_queue(queue, parent=(await backend.get_queue(queue)).parent, name="renamed")
             await backend.remove_queue(queue)

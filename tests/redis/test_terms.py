@@ -84,7 +84,7 @@ async def test_a_key_is_held_while_its_message_is_unacknowledged_and_for_its_win
     assert await publish(backend, queue, second, now=101, window=10) == second  # is not staged any more
     (message,) = await take(backend, queue)
     assert (message.key, message.extra, message.reason) == ("a b\n", b"x y \n\0", None)
-    await backend.ack(queue, [message.receipt])
+    await backend.ack(queue, [message.receipt], now=0)
     assert await backend.find_key(queue, "a b\n", now=109.9, window=10) == first
     assert await backend.find_key(queue, "a b\n", now=110, window=10) is None
     assert await backend.find_key(queue, "a b\n", now=105, window=0) is None
@@ -112,7 +112,7 @@ async def test_dead_ones_give_their_key_back_and_hold_it_again_with_others(backe
     for message in await take(backend, queue, 2):
         assert message.attempt == 1
         assert message.reason == ("too bad" if message.id == first else None)
-        await backend.ack(queue, [message.receipt])
+        await backend.ack(queue, [message.receipt], now=0)
         found = await backend.find_key(queue, "k", now=0, window=0)
         assert found == (second if message.id == first else None)
     assert await backend.retry(queue, None, now=0) == []
@@ -149,7 +149,7 @@ async def test_room_counts_what_is_staged_and_what_is_held(backend: RedisBackend
     with pytest.raises(QueueFull):
         await backend.append(queue, staged, b"9ab", offset=2, partial=False, room=room)
     await backend.append(queue, staged, b"9a", offset=2, partial=False, room=room)
-    await backend.ack(queue, [Ref(held)])
+    await backend.ack(queue, [Ref(held)], now=0)
     assert await begin(backend, queue, b"bcd", room=room) == staged + 1
     await backend.discard(queue, staged)
     with pytest.raises(QueueFull):
@@ -169,13 +169,13 @@ async def test_pausing_and_cancelling(backend: RedisBackend) -> None:
     assert await backend.resume(queue, [second, second]) == [DONE] * 2
     assert [each.id for each in await look(backend, queue, now=4)] == []
     assert [each.id for each in await look(backend, queue, now=5)] == [second]
-    assert await backend.cancel(queue, [first, first, third, third]) == [DONE, UNKNOWN, DONE, DONE]
+    assert await backend.cancel(queue, [first, first, third, third], now=0) == [DONE, UNKNOWN, DONE, DONE]
     assert await backend.extend(queue, [Ref(third)], lease=5, now=9) == [CANCELLED]
     (message,) = [each for each in await backend.find(queue, [third]) if each]
     assert (message.cancelled, message.lease_until) == (True, 14)
     tick = await backend.tick(now=14, limit=9)
     assert [(each.receipt, each.cancelled, each.attempt) for each in tick.overdue] == [(Ref(third, 1), True, 1)]
-    assert await backend.undo(queue, [Ref(third)]) == [DONE]
+    assert await backend.undo(queue, [Ref(third)], now=0) == [DONE]
     assert await backend.find(queue, [third]) == [None]
 
 
@@ -212,7 +212,7 @@ async def test_the_oldest_is_found_wherever_it_stands(backend: RedisBackend) -> 
     await backend.pause(queue, [ids[4]])
     for n, id_ in enumerate(ids):
         assert (await backend.stats(queue)).oldest_pending == 100 + n
-        assert await backend.cancel(queue, [id_]) == [DONE]
+        assert await backend.cancel(queue, [id_], now=0) == [DONE]
         assert await backend.audit() == []
     assert (await backend.stats(queue)).oldest_pending is None
 
@@ -240,7 +240,7 @@ async def test_the_server_s_clock_counts_delays_and_times_to_live(redis_server: 
         assert tick.lapsed == [(queue, lost)]
         assert tick.next_due is not None
         assert tick.next_due > 4
-        assert await backend.cancel(queue, [late, soon]) == [DONE, DONE]
+        assert await backend.cancel(queue, [late, soon], now=0) == [DONE, DONE]
         assert await backend.audit() == []
 
 
@@ -262,6 +262,7 @@ async def test_a_killed_claimer_s_keys_and_places_go_with_clear(redis_server: Re
             b"layout",
             b"last-id",
             b"last-queue",
+            b"unacked",
             b"daemons",
             b"places",
             b"answers:" + backend.daemon.encode(),

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 TIMEOUT = 0.9
 
 #: What the script is told of a stage that asks for nothing.
-_PLAIN = (0, 0, "", "", 0, "-", 0, 0, 0, "-", "")
+_PLAIN = (0, 0, "", "", "", 0, "-", 0, 0, 0, "-", "")
 
 
 @pytest.fixture

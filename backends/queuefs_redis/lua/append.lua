@@ -1,9 +1,9 @@
--- uses: common, once, keys, messages, rooms, publishing
--- ARGV: queue, id, offset, partial, room for bytes, crc, data.
+-- uses: once
+-- ARGV: queue, id, offset, partial, room for bytes, crc, data (cut where pieces end).
 if before then
   return before
 end
-local queue, id, data = ARGV[4], ARGV[5], ARGV[10]
+local queue, id, size = ARGV[4], ARGV[5], 0
 if not known(queue) then
   return '-noqueue'
 end
@@ -14,13 +14,17 @@ end
 if s.size ~= ARGV[6] then
   return '-offset'
 end
-if not has_room_for_bytes(queue, #data, ARGV[8]) then
+for i = 10, #ARGV do
+  size = size + #ARGV[i]
+end
+if not has_room_for_bytes(queue, size, ARGV[8]) then
   return '-full'
 end
-s.partial, s.size, s.crc = ARGV[7], digits(s.size + #data), ARGV[9]
+local offset = tonumber(s.size)
+s.partial, s.size, s.crc = ARGV[7], digits(offset + size), ARGV[9]
 write_stage(daemon, id, s)
-if #data > 0 then
-  redis.call('HSET', key(queue, 'staged'), id, (redis.call('HGET', key(queue, 'staged'), id) or '') .. data)
-  redis.call('HINCRBY', key(queue, 'sums'), 'staged', #data)
+if size > 0 then
+  add_to_staged(queue, id, offset, offset + size, 10)
+  count(queue, 'staged', size)
 end
 return answer('')

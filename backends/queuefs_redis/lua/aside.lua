@@ -1,4 +1,4 @@
--- uses: common, once, keys, messages
+-- uses: once
 -- ARGV: queue, then id and claim for each message whose payload is not what was put in ('' if it was not claimed).
 -- The claim is undone, but the message doesn't return to the head of its queue, where it would be in the way for ever.
 if before then

@@ -1,4 +1,3 @@
--- uses: common
 -- ARGV: daemon, now, after which silence a daemon is dead, where this one runs. Notes that it lives, and since when
 -- without a gap. Returns each daemon and where it runs.
 go_on_when_full()

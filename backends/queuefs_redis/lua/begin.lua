@@ -1,4 +1,3 @@
--- uses: common, keys, messages, publishing
 -- Opens a batch: the answers of the one before are known to have arrived, or never will. Nothing of an earlier batch is
 -- carried out from now on (once.lua), nothing of this one has been.
 -- ARGV: daemon, batch; then, if need be:
@@ -14,13 +13,6 @@ go_on_when_full()
 if is_new then
   redis.call('UNLINK', answers)
   redis.call('HSET', answers, 'batch', ARGV[2])
-end
-
-local function raise(counter, least)
-  local last = redis.call('GET', P .. counter) or '0'
-  if #last < #least or #last == #least and last < least then
-    redis.call('SET', P .. counter, least)
-  end
 end
 
 if ARGV[3] then

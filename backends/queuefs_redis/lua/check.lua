@@ -1,4 +1,3 @@
--- uses: common, keys, messages
 -- ARGV: queue, then id and claim for each. Of two references to one message, an ack would be the first's.
 if not known(ARGV[1]) then
   return '-noqueue'

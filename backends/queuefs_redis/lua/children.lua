@@ -1,4 +1,3 @@
--- uses: common
 -- ARGV: parent. Returns each queue.
 local found = {'+'}
 for _, number in ipairs(redis.call('HVALS', P .. 'children:' .. ARGV[1])) do

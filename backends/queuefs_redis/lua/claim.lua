@@ -1,16 +1,16 @@
--- uses: common, once, keys, messages, walk
--- ARGV: queue, count, lease, 1 if the last is first, now. Returns the ids set aside, then a head and a body for each
--- message claimed. One whose meta or body is missing is set aside, so that those behind it are reached.
-local queue, wanted = ARGV[4], tonumber(ARGV[5])
-local pending, processing = key(queue, 'pending'), key(queue, 'processing')
-local metas, bodies = key(queue, 'meta'), key(queue, 'body')
+-- uses: once
+-- ARGV: queue, count, lease, 1 if the last is first, now, the length up to which payloads are read ('' for any). Returns
+-- the ids set aside, then a head and a payload (see `body_of`) for each message claimed. One whose meta or payload is
+-- missing is set aside, so that those behind it are reached.
+local queue, wanted, inline = ARGV[4], tonumber(ARGV[5]), ARGV[9]
+local pending, metas = key(queue, 'pending'), key(queue, 'meta')
 local found = {'+'}
 
 if before then -- only the ids are recorded; what has been settled meanwhile is left out
   for id in string.gmatch(before, '%d+') do
-    local meta, body = redis.call('HGET', metas, id), redis.call('HGET', bodies, id)
-    local until_ = redis.call('ZSCORE', processing, id)
-    if meta and body and until_ then
+    local meta, until_ = redis.call('HGET', metas, id), redis.call('ZSCORE', key(queue, 'processing'), id)
+    local body = meta and until_ and body_of(queue, id, read_meta(meta).size, 'body', inline)
+    if body then
       found[#found + 1] = table.concat({id, digits(tonumber(until_)), meta}, ' ')
       found[#found + 1] = body
     end
@@ -19,14 +19,14 @@ if before then -- only the ids are recorded; what has been settled meanwhile is 
 end
 
 local now = clock(ARGV[8])
-local until_ = digits(now + ARGV[6])
+local until_, claimed = digits(now + ARGV[6]), digits(now)
 local ids, aside = {}, {}
 
 -- The first write, ZREM, is one that a full server allows.
 local function take(id)
-  local meta, body = redis.call('HGET', metas, id), redis.call('HGET', bodies, id)
-  local m = meta and read_meta(meta)
-  if not (m and body) then
+  local m = meta_of(queue, id)
+  local body = m and body_of(queue, id, m.size, 'body', inline)
+  if not body then
     move_aside(queue, id, m, 'aside')
     aside[#aside + 1] = id
     return
@@ -42,17 +42,13 @@ local function take(id)
   if m.priority ~= '0' then
     redis.call('ZREM', key(queue, 'odd'), id)
   end
-  redis.call('ZADD', processing, until_, id)
-  m.attempt, m.claims, m.due = digits(m.attempt + 1), digits(m.claims + 1), '-'
-  meta = table.concat({m.enqueued, m.priority, m.attempt, m.claims, m.size, m.crc, m.due, m.expires, m.flag,
-    m.key_size, m.reason_size, m.rest}, ' ')
-  redis.call('HSET', metas, id, meta)
-  found[#found + 1] = table.concat({id, until_, meta}, ' ')
+  found[#found + 1] = table.concat({id, until_, begin_claim(queue, id, m, until_, claimed)}, ' ')
   found[#found + 1] = body
   ids[#ids + 1] = id
 end
 
 ripen(queue, now, RIPE_AT_ONCE)
+bring_back(queue, inline)
 while #ids < wanted do
   local heads = walk(queue, ARGV[7] == '1')(math.min(wanted - #ids, 1000))
   if #heads == 0 then

@@ -1,4 +1,4 @@
--- uses: common, once
+-- uses: once
 -- ARGV: queue, config, what it is expected to be. Returns 1 if it was, else 0.
 if before then
   return before

@@ -1,4 +1,3 @@
--- uses: common, keys, messages
 -- ARGV: queue. Returns 'pending processing bytes'.
 local queue = ARGV[1]
 if not known(queue) then

@@ -1,4 +1,4 @@
--- uses: common, once
+-- uses: once
 -- ARGV: parent, name, uid, gid, mode, now, the version of the layout. Returns the queue.
 if before then
   return before

@@ -1,4 +1,4 @@
--- uses: common, once, keys, messages, publishing
+-- uses: once
 -- ARGV: queue, id.
 if before then
   return before

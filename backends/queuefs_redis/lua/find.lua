@@ -1,4 +1,3 @@
--- uses: common
 -- ARGV: parent, name. Returns '' or the queue.
 local number = redis.call('HGET', P .. 'children:' .. ARGV[1], ARGV[2])
 if not number then

@@ -1,4 +1,3 @@
--- uses: common, keys
 -- ARGV: queue, key, now, window. Returns an id or ''.
 if not known(ARGV[1]) then
   return '-noqueue'

@@ -1,4 +1,3 @@
--- uses: common
 -- ARGV: daemons whose processes are known to have ended; they are dead without having been silent.
 go_on_when_full()
 for _, daemon in ipairs(ARGV) do

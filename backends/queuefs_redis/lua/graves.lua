@@ -1,27 +1,24 @@
--- uses: common, once, keys, messages
+-- uses: once
 -- ARGV: queue, verb (retry or drop), then '*' for all or ids. Returns one letter for each: D, S (not dead) or U.
 if before then
   return before
 end
 local queue, verb = ARGV[4], ARGV[5]
-local dead, remains = key(queue, 'dead'), key(queue, 'remains')
+local dead, graves = key(queue, 'dead'), key(queue, 'graves')
 local ids, settled, done = {}, {}, {}
 if ARGV[6] == '*' then
-  ids = redis.call('HKEYS', dead)
-  table.sort(ids)
+  ids = redis.call('ZRANGE', graves, 0, -1)
 else
   for i = 6, #ARGV do
     ids[#ids + 1] = ARGV[i]
   end
 end
 
-local function retry(id, m, body)
+local function retry(id, m)
+  move_body(queue, id, m.size, 'remains', queue, 'body')
   m.attempt, m.due, m.expires, m.flag = '0', '-', '-', '-'
-  if body then
-    redis.call('HSET', key(queue, 'body'), id, body)
-  end
   write_meta('meta', queue, id, m)
-  count(queue, 'bytes', tonumber(m.size))
+  count_unacked(queue, 1, tonumber(m.size))
   if m.key_size ~= '-' then
     hold(queue, key_of(m), id)
   end
@@ -31,11 +28,13 @@ end
 for _, id in ipairs(ids) do
   local meta = redis.call('HGET', dead, id)
   if meta then
-    local body = verb == 'retry' and redis.call('HGET', remains, id)
     redis.call('HDEL', dead, id)
-    redis.call('HDEL', remains, id)
+    redis.call('ZREM', graves, id)
+    local m = read_meta(meta)
     if verb == 'retry' then
-      retry(id, read_meta(meta), body)
+      retry(id, m)
+    else
+      drop_body(queue, id, 'remains', m.size)
     end
     done[#done + 1] = id
     settled[#settled + 1] = 'D'

@@ -1,4 +1,4 @@
--- uses: common, once, keys, messages, publishing
+-- uses: once
 -- ARGV: seconds until it is forgotten, now. It closes in order: what it staged and did not settle goes where an adopter
 -- would put it, at once. Its answers stay for a while, lest something of it that was held up on its way is carried out
 -- again.

@@ -1,2 +1,1 @@
--- uses: common
 return '+' .. (redis.call('GET', P .. 'clock') or '')

@@ -1,4 +1,3 @@
--- uses: common
 -- ARGV: queue, ids. Returns for each '' or 'lease meta'; 'dead' or '-' instead of the end of a lease where there is none.
 local queue = ARGV[1]
 if not known(queue) then

@@ -1,4 +1,4 @@
--- uses: common, once, keys, messages, publishing
+-- uses: once
 -- ARGV: queue, id, now, window. Returns the id of the message to which it gave way, or its own.
 if before then
   return before

@@ -1,4 +1,4 @@
--- uses: common, once, keys, messages
+-- uses: once
 -- ARGV: queue.
 if before then
   return before
@@ -20,10 +20,14 @@ local parent, name = string.match(record, '^(%S+) %S+ %S+ %S+ %S+ (.*)$')
 redis.call('HDEL', P .. 'queues', queue)
 redis.call('HDEL', P .. 'configs', queue)
 redis.call('HDEL', P .. 'children:' .. parent, name)
-for _, what in ipairs({'leases', 'delays', 'lapses', 'windows'}) do
+for _, what in ipairs({'leases', 'delays', 'lapses', 'windows', 'retention'}) do
   redis.call('ZREM', P .. what, queue)
 end
-for _, part in ipairs({'meta', 'body', 'remains', 'odd', 'expiry', 'keys', 'published', 'windows', 'sums'}) do
+for _, id in ipairs(redis.call('SMEMBERS', key(queue, 'big'))) do
+  drop_pieces(queue, id)
+end
+for _, part in ipairs({'meta', 'body', 'remains', 'waiting', 'held', 'odd', 'expiry', 'graves', 'keys', 'published',
+    'windows', 'sums', 'done', 'ends', 'keep', 'files'}) do
   redis.call('UNLINK', key(queue, part))
 end
 tell(queue)

@@ -1,4 +1,4 @@
--- uses: common, once
+-- uses: once
 -- ARGV: queue, parent, name. Nothing but these records knows a queue's name, so no other key moves.
 if before then
   return before

@@ -1,6 +1,6 @@
--- uses: common, once, keys, messages
--- ARGV: queue, verb, lease, now, then id and claim for each. Returns one letter for each, see `standing`; C is done, and
--- the message is cancelled.
+-- uses: once
+-- ARGV: queue, verb, lease, now, records and time to keep (see `end_records`), status and detail, then id and claim for
+-- each. Returns one letter for each, see `standing`; C is done, and the message is cancelled.
 if before then
   return before
 end
@@ -10,8 +10,7 @@ local settled, done, gone = {}, {}, {}
 
 local VERBS = {
   ack = function(id, m)
-    end_claim(queue, id)
-    forget(queue, id, m)
+    finish(queue, id, m, ARGV[10], ARGV[11])
     done[#done + 1] = id
   end,
   undo = function(id, m)
@@ -26,15 +25,20 @@ local VERBS = {
   end,
 }
 
-for i = 8, #ARGV, 2 do
+begin_records(ARGV[8], ARGV[9], ARGV[7])
+for i = 12, #ARGV, 2 do
   local letter, m = standing(queue, ARGV[i], ARGV[i + 1])
   if letter == 'D' then
     letter = VERBS[verb](ARGV[i], m) or letter
   end
   settled[#settled + 1] = letter
 end
+if #done + #gone == 0 and not known(queue) then
+  return '-noqueue'
+end
+end_records(queue, ARGV[8], ARGV[9])
 if #done + #gone == 0 then
-  return known(queue) and '+' .. table.concat(settled) or '-noqueue'
+  return '+' .. table.concat(settled)
 end
 if verb == 'extend' then
   note('leases', queue, until_)

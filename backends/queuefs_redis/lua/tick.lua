@@ -1,7 +1,7 @@
--- uses: common, once, keys, messages, publishing, due
+-- uses: once
 -- ARGV: now, limit, after which silence a daemon is dead, after which it is forgotten.
--- Returns 'next;overdue;lapsed;ripe;adopted': microseconds until something is due ('-' if nothing is),
--- queue:id:claims:attempt:flag, queue:id, queue, and queue:id for each.
+-- Returns 'next;overdue;lapsed;ripe;adopted;terminated': microseconds until something is due ('-' if nothing is),
+-- queue:id:claims:attempt:flag, queue:id, queue, and queue:id for the last two.
 if before then
   return before
 end
@@ -68,10 +68,11 @@ left = work_off('lapses', 'expiry', now, left, lapse)
 left = work_off('delays', 'delayed', now, left, make_ripe)
 left = work_off('windows', 'windows', now, left, forget_keys)
 adopt_from_dead()
+left = trim_records(now, report_surplus(left))
 local more = look_for_overdue(now, limit)
-for _, what in ipairs({'lapses', 'delays'}) do
+for _, what in ipairs({'lapses', 'delays', 'retention'}) do
   sooner(redis.call('ZRANGE', P .. what, 0, 0, 'WITHSCORES')[2])
 end
 local due = (more or left == 0) and '0' or next_at and digits(math.max(0, next_at - now)) or '-'
 return answer(table.concat({due, table.concat(overdue, ' '), table.concat(lapsed, ' '), table.concat(ripe, ' '),
-  table.concat(adopted, ' ')}, ';'))
+  table.concat(adopted, ' '), table.concat(terminated, ' ')}, ';'))

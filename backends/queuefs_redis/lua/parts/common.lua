@@ -2,8 +2,10 @@
 local P = KEYS[1]
 
 -- A key of one queue. Sorted sets of ids: pending, delayed, paused, over and aside (see `messages.lua`), processing (by
--- the end of the lease), odd, expiry. Hashes by id: meta and body, dead and remains (the same of dead ones), staged.
--- Others: keys, published and windows (see `keys.lua`), sums (bytes of messages and of stages, and the totals).
+-- the end of the lease), waiting and held (by place, see there), odd, expiry, graves (the dead by id), ends (of records).
+-- Hashes by id: meta and body, dead and remains (the same of dead ones), staged, done (records). Sets: big, the ids that
+-- have a hash pieces:<id> (see `bodies.lua`). Others: keys, published and windows (see `keys.lua`), sums (bytes of
+-- messages and of stages, and the totals), keep (see `done.lua`), files (owners by name of file).
 local function key(queue, part)
   return P .. 'q:' .. queue .. ':' .. part
 end
@@ -24,12 +26,6 @@ end
 
 local function known(queue)
   return redis.call('HEXISTS', P .. 'queues', queue) == 1
-end
-
--- A queue as it is answered: 'number length config record'.
-local function described(number, record)
-  local config = redis.call('HGET', P .. 'configs', number) or ''
-  return number .. ' ' .. #config .. ' ' .. config .. record
 end
 
 -- Redis judges a script by the memory there is at its first write, and refuses it if that write needs some. What frees
@@ -56,4 +52,17 @@ local function tell_all(daemon)
   if #told > 0 then
     redis.call('PUBLISH', P .. 'did', daemon .. '\n' .. table.concat(told, '\n'))
   end
+end
+
+-- A queue as it is answered: 'number length length config files record', the lengths of config and files. Of each file
+-- it has 'uid gid mode length name'.
+local function described(number, record)
+  local config = redis.call('HGET', P .. 'configs', number) or ''
+  local owners = redis.call('HGETALL', key(number, 'files'))
+  local files = {}
+  for i = 1, #owners, 2 do
+    files[#files + 1] = owners[i + 1] .. ' ' .. #owners[i] .. ' ' .. owners[i]
+  end
+  files = table.concat(files)
+  return table.concat({number, #config, #files, config}, ' ') .. files .. record
 end

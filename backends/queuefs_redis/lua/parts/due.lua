@@ -1,5 +1,5 @@
 -- What is due at `now`, in rounds of `left` messages.
-local overdue, lapsed, ripe = {}, {}, {}
+local overdue, lapsed, ripe, terminated = {}, {}, {}, {}
 local next_at
 
 local function sooner(at)
@@ -45,6 +45,56 @@ local function forget_keys(queue, names)
     redis.call('HDEL', key(queue, 'published'), name)
     redis.call('ZREM', key(queue, 'windows'), name)
   end
+end
+
+local function report_dropped(queue, ids)
+  for _, id in ipairs(ids) do
+    terminated[#terminated + 1] = queue .. ':' .. id
+  end
+  tell(queue, 'terminate', ids)
+end
+
+-- Reports records that were dropped for later ones, but for those of queues that are gone.
+local function report_surplus(left)
+  local dropped = left > 0 and redis.call('LRANGE', P .. 'terminated', 0, left - 1) or {}
+  redis.call('LTRIM', P .. 'terminated', #dropped, -1)
+  local ids = {}
+  for i, text in ipairs(dropped) do
+    local queue, id = string.match(text, '^(%d+):(%d+)$')
+    ids[#ids + 1] = id
+    local next_queue = dropped[i + 1] and string.match(dropped[i + 1], '^%d+')
+    if next_queue ~= queue then
+      if known(queue) then
+        report_dropped(queue, ids)
+      end
+      ids = {}
+    end
+  end
+  return left - #dropped
+end
+
+-- Drops records whose time is over, of the queues noted for it.
+local function trim_records(now, left)
+  while left > 0 do
+    local queue = redis.call('ZRANGEBYSCORE', P .. 'retention', '-inf', digits(now), 'LIMIT', 0, 1)[1]
+    if not queue then
+      break
+    end
+    local number, seconds = surplus(queue, now)
+    local ids = number > 0 and redis.call('ZRANGE', key(queue, 'ends'), 0, math.min(number, left) - 1) or {}
+    if #ids > 0 then
+      drop_records(queue, ids)
+      report_dropped(queue, ids)
+    end
+    left = left - #ids
+    local first = redis.call('ZRANGE', key(queue, 'ends'), 0, 0, 'WITHSCORES')[2]
+    if not first then
+      redis.call('ZREM', P .. 'retention', queue)
+    elseif number == #ids then
+      redis.call('ZADD', P .. 'retention', digits(first + seconds), queue)
+    end
+  end
+  return left
 end
 
 -- The messages whose leases are over, of the queues that have one, the first *limit* of all; returns whether there are

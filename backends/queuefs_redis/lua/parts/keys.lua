@@ -7,13 +7,13 @@ local function holders(queue, name)
   for id in string.gmatch(redis.call('HGET', key(queue, 'keys'), name) or '', '%d+') do
     ids[#ids + 1] = id
   end
-  table.sort(ids)
   return ids
 end
 
 local function hold(queue, name, id)
   local ids = holders(queue, name)
   ids[#ids + 1] = id
+  table.sort(ids)
   redis.call('HSET', key(queue, 'keys'), name, table.concat(ids, ' '))
 end
 
@@ -30,6 +30,8 @@ local function release(queue, name, id)
   end
 end
 
+-- Of publications of keys (see `keys`).
+
 -- The message to which another of this key gives way now.
 local function first_of(queue, name, now, window)
   local ids = holders(queue, name)
@@ -40,6 +42,15 @@ local function first_of(queue, name, now, window)
   if last then
     local id, at = string.match(last, '^(%d+) (%S+)$')
     return now - at < window and id
+  end
+end
+
+-- Lets the publication of a message that left the queue keep no repetition out any more.
+local function forget_publication(queue, name, id)
+  local last = redis.call('HGET', key(queue, 'published'), name)
+  if last and string.match(last, '^%d+') == id then
+    redis.call('HDEL', key(queue, 'published'), name)
+    redis.call('ZREM', key(queue, 'windows'), name)
   end
 end
 

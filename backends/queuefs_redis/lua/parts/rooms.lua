@@ -1,3 +1,7 @@
+local function pending_count(queue)
+  return redis.call('ZCARD', key(queue, 'pending')) + redis.call('ZCARD', key(queue, 'waiting'))
+end
+
 -- How much room a queue has. A limit of 0 is none.
 local function sum_of(queue, what)
   return tonumber(redis.call('HGET', key(queue, 'sums'), what) or '0')

@@ -1,0 +1,1 @@
+return '+' .. (redis.call('GET', P .. 'last-id') or '0')
