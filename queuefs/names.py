@@ -31,6 +31,10 @@ ABOUT = ".queuefs"
 
 RESERVED = frozenset((*VERBS, *STATE_DIRECTORIES, ABOUT))
 
+#: What desktops make in a file system for what is thrown away there (the FreeDesktop.org Trash specification: `.Trash`,
+#: and `.Trash-UID`): it would be a queue, which takes no files.
+TRASH = ".Trash"
+
 #: As on other Linux file systems; the kernel lets FUSE have longer ones.
 MAX_NAME_BYTES = 255
 
@@ -50,6 +54,6 @@ def queue_name(name: bytes) -> str:
     except UnicodeDecodeError:
         raise BadNameEncoding(f"not UTF-8: {name!r}") from None
     verb, comma, _ = text.partition(",")
-    if text in RESERVED or (comma and verb in VERBS):
+    if text in RESERVED or (comma and verb in VERBS) or text == TRASH or text.startswith(f"{TRASH}-"):
         raise BadName(f"{text!r} is reserved at every level of a mount")
     return text
