@@ -68,7 +68,7 @@ def test_backend_shows_no_password_and_tells_of_an_outage(tmp_path: Path) -> Non
     server = RedisServer(tmp_path)
     server.start()
     with mounted(server.url.replace("redis://", "redis://default:secret@")) as mount:
-        mount.expect_in_log("back end failed")
+        mount.expect_in_log("back end failed|redis away")
         server.stop()
 
         def state() -> Any:
