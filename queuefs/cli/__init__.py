@@ -29,6 +29,7 @@ _COMMANDS = {
     "mount": ("queuefs.cli.mount", "mount"),
     "put": ("queuefs.cli.put", "put"),
     "rm": ("queuefs.cli.rm", "rm"),
+    "top": ("queuefs.cli.top", "top"),
     "umount": ("queuefs.cli.umount", "umount"),
 }
 
