@@ -87,7 +87,7 @@ class Examination:
         findings, sizes = [], {}
         for number, id_ in enumerate(ids):
             portrait = Portrait(*reply[1 + number * FIELDS : 1 + (number + 1) * FIELDS])
-            found = [Finding(sentence, id_) for sentence in portrait.sentences(f"message {int(id_)}", PIECE_BYTES)]
+            found = [Finding(sentence, id_) for sentence in portrait.sentences(id_, PIECE_BYTES)]
             findings += found
             if portrait.is_whole:
                 sizes[id_] = int(portrait.length)

@@ -55,8 +55,9 @@ class Portrait(NamedTuple):
         meta = Meta.read(self.text)
         return meta.size == self.length and (meta.flag != b"X" or bool(self.meta))
 
-    def sentences(self, name: str, long: int) -> Iterator[str]:
-        """Say what does not agree; *name* is what to call it, payloads of more than *long* bytes are in pieces."""
+    def sentences(self, id_: bytes, long: int) -> Iterator[str]:
+        """Say what does not agree about message *id_*; payloads of more than *long* bytes are in pieces."""
+        name = f"message {int(id_)}"
         places = [place for place in _PLACES if getattr(self, place)]
         states = len(places) + bool(self.processing) + bool(self.dead)
         if not self.text and not states:
@@ -78,6 +79,8 @@ class Portrait(NamedTuple):
         yield from self._payload(name, meta, is_long=size > long)
         yield from self._places(name, meta, places)
         yield from self._indexes(name, meta, places)
+        if self.meta and meta.key is not None and id_ not in self.holders.split():
+            yield f"{name} does not hold its key"
 
     def _orphans(self, name: str) -> Iterator[str]:
         kept = (self.body, self.remains, self.waiting, self.held, self.odd, self.expiry, self.graves)
