@@ -1,7 +1,7 @@
 """Who may do what: the owner and mode of each file of a queue, and a look at them when it is opened.
 
 The kernel checks modes by what it was told (`default_permissions`), and it may have been told a while ago; so opening
-asks again. Reads and writes carry no caller: opening is the only gate.
+asks again, and so does what changes a directory. Reads and writes carry no caller: opening is their gate.
 """
 
 from __future__ import annotations

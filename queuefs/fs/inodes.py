@@ -97,9 +97,8 @@ class Inodes:
     def forget_attributes(self, queue: QueueId) -> None:
         """Let the kernel ask again for the attributes of what it may keep of *queue*: some follow those of others."""
         for inode, node in self._nodes.items():
-            if isinstance(node, StateDirectory) or (isinstance(node, VerbFile) and node.caller is None):
-                if node.queue != queue:
-                    continue
+            follows = isinstance(node, StateDirectory | AboutDirectory)
+            if (follows or (isinstance(node, VerbFile) and node.caller is None)) and self.queue_of(inode) == queue:
                 with suppress(OSError):  # ENOENT: it has dropped them by itself
                     pyfuse3.invalidate_inode(inode, attr_only=True)
 

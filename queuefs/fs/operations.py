@@ -157,6 +157,12 @@ class Operations(pyfuse3.Operations):
             raise NotPermitted("the owner and mode of this follow those of its directory")
         self._inodes.forget_attributes(self._inodes.queue_of(inode))
 
+    async def _require(self, inode: InodeT, flags: int, ctx: RequestContext) -> None:
+        """Look whether the mode of a directory lets *ctx* in; what the kernel knows of it may be out of date."""
+        if ctx.uid:
+            seen = await self._entries.attributes(inode)
+            access.require(Owner(uid=seen.st_uid, gid=seen.st_gid, mode=seen.st_mode & _PERMISSIONS), flags, ctx)
+
     async def statfs(self, ctx: RequestContext) -> StatvfsData:  # noqa: ARG002 - pyfuse3's form
         """Answer df and its like: what the store takes up and what is free for it; each file is a message."""
         space = await self._service.about.space()
@@ -174,20 +180,23 @@ class Operations(pyfuse3.Operations):
     async def mkdir(self, parent_inode: InodeT, name: FileNameT, mode: ModeT, ctx: RequestContext) -> EntryAttributes:
         """Make a queue; it is the caller's, and its group the parent's where that has the set-group-ID bit."""
         parent = self._inodes.directory(parent_inode)
+        await self._require(parent_inode, os.O_WRONLY, ctx)
         owner = Owner(uid=ctx.uid, gid=ctx.gid, mode=mode & _PERMISSIONS)
         above = await self._entries.attributes(parent_inode)
         if above.st_mode & stat.S_ISGID:
             owner = Owner(uid=ctx.uid, gid=above.st_gid, mode=owner.mode | stat.S_ISGID)
         return await self._kinds[type(parent)].mkdir(parent, name, owner)
 
-    async def rmdir(self, parent_inode: InodeT, name: FileNameT, ctx: RequestContext) -> None:  # noqa: ARG002
+    async def rmdir(self, parent_inode: InodeT, name: FileNameT, ctx: RequestContext) -> None:
         """Remove a queue that has nothing in it."""
         parent = self._inodes.directory(parent_inode)
+        await self._require(parent_inode, os.O_WRONLY, ctx)
         await self._kinds[type(parent)].rmdir(parent, name)
 
-    async def unlink(self, parent_inode: InodeT, name: FileNameT, ctx: RequestContext) -> None:  # noqa: ARG002
+    async def unlink(self, parent_inode: InodeT, name: FileNameT, ctx: RequestContext) -> None:
         """Remove a message's file."""
         parent = self._inodes.directory(parent_inode)
+        await self._require(parent_inode, os.O_WRONLY, ctx)
         await self._kinds[type(parent)].unlink(parent, name)
 
     async def rename(
@@ -197,13 +206,15 @@ class Operations(pyfuse3.Operations):
         parent_inode_new: InodeT,
         name_new: FileNameT,
         flags: FlagT,
-        ctx: RequestContext,  # noqa: ARG002 - pyfuse3's form
+        ctx: RequestContext,
     ) -> None:
         """Move a queue, or a message; nothing is ever replaced, so RENAME_NOREPLACE changes nothing."""
         if flags & ~pyfuse3.RENAME_NOREPLACE:
             raise BadValue("nothing can be exchanged")
         parent = self._inodes.directory(parent_inode_old)
         target = self._inodes.directory(parent_inode_new)
+        for inode in (parent_inode_old, parent_inode_new):
+            await self._require(inode, os.O_WRONLY, ctx)
         await self._kinds[type(parent)].rename(parent, name_old, target, name_new)
 
     async def create(
@@ -235,6 +246,7 @@ class Operations(pyfuse3.Operations):
     async def opendir(self, inode: InodeT, ctx: RequestContext) -> FileHandleT:
         """Open a directory."""
         node = self._inodes.directory(inode)
+        await self._require(inode, os.O_RDONLY, ctx)
         handle = self._next_handle()
         self._directories[handle] = self._kinds[type(node)].listing(node, ctx.pid)
         return handle
