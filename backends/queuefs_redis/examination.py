@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 
 #: How many messages one script looks at, and how many bytes of payloads it answers with at most.
-IDS_AT_ONCE = 200
+IDS_AT_ONCE = 100
 _BYTES_AT_ONCE = 4 * PIECE_BYTES
 
 #: How many messages are weighed by one script, and how often all are, while they change.

@@ -9,7 +9,7 @@ from queuefs.message import MessageId
 from queuefs_redis import replies
 from queuefs_redis.calls import Calls
 from queuefs_redis.encoding import microseconds, padded
-from queuefs_redis.metas import Meta, Taken, joined, looked_at, page_of, taken_of
+from queuefs_redis.metas import Meta, Taken, joined, looked_at, page_of, places_of, taken_of
 from queuefs_redis.records import record_of, records_of
 from queuefs_redis.request import Request
 from queuefs_redis.views import Dead, Snapshot
@@ -72,15 +72,13 @@ class Looking(Calls):
         self, queue: QueueId, state: State, *, after: Place | None, limit: int, lifo: bool = False
     ) -> Awaitable[Sequence[Message]]:
         """Return the messages of one state that stand behind a place, without payloads."""
-        place = ("", "") if after is None else (-after.priority, padded(after.id))
-        return self._submit(Request("page", queue, state, limit, *place, int(lifo), decode=page_of))
+        return self._submit(Request("page", queue, state, limit, *_behind(after), int(lifo), decode=page_of))
 
     def places(
         self, queue: QueueId, state: State, *, after: Place | None, limit: int, lifo: bool = False
     ) -> Awaitable[Sequence[Place]]:
         """Return the places of the messages of one state that stand behind a place."""
-        place = ("", "") if after is None else (-after.priority, padded(after.id))
-        return self._submit(Request("page", queue, state, limit, *place, int(lifo), decode=_places_of))
+        return self._submit(Request("places", queue, state, limit, *_behind(after), int(lifo), decode=places_of))
 
     def records(self, queue: QueueId, *, after: Ended | None, limit: int, now: float) -> Awaitable[Sequence[Record]]:
         """Return records of messages that are done, the latest first."""
@@ -135,5 +133,6 @@ class Looking(Calls):
         return self._submit(Request("payloads", queue, *map(padded, messages), decode=checked))
 
 
-def _places_of(reply: Sequence[bytes]) -> list[Place]:
-    return [message.place for message in page_of(reply)]
+def _behind(after: Place | None) -> tuple[int | str, str]:
+    """Return rank and id behind which a page begins."""
+    return ("", "") if after is None else (-after.priority, padded(after.id))

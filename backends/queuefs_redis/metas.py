@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from queuefs.errors import QueueNotFound
 from queuefs.lifecycle import State
-from queuefs.message import Message, MessageId
+from queuefs.message import Message, MessageId, Place
 from queuefs_redis.encoding import cut, encoded, moment, pairs, seconds_of, size_of
 
 if TYPE_CHECKING:
@@ -111,6 +111,12 @@ def page_of(reply: Sequence[bytes]) -> list[Message]:
         _message(id_, Meta.read(text) if text else _lost(rank), lease_until=until, dead=until == b"dead")
         for id_, rank, until, text in zip(reply[1::4], reply[2::4], reply[3::4], reply[4::4], strict=True)
     ]
+
+
+def places_of(reply: bytes) -> list[Place]:
+    """Read id and rank of each message, as `places.lua` answers them."""
+    numbers = list(map(int, reply.split()))
+    return [Place(-rank, MessageId(id_)) for id_, rank in zip(numbers[::2], numbers[1::2], strict=True)]
 
 
 def snapshot_of(reply: Sequence[Any]) -> list[Message]:

@@ -28,6 +28,7 @@ _PARTS = (
     "claims",
     "stages",
     "ranks",
+    "pages",
     "walk",
     "counters",
     "due",
