@@ -31,26 +31,42 @@ class Claiming(Store):
         claimed: list[Message] = []
         line = self._line(source, lifo=lifo, now=now)
         while len(claimed) < count and (row := line.pop()) is not None:
-            if row.expires_at is not None and row.expires_at <= now:
-                continue  # it needs no place in line any more: the next tick removes it
-            self._hand_out(row, now, now + lease)
+            if row.expires_at is not None:
+                if row.expires_at <= now:
+                    continue  # it needs no place in line any more: the next tick removes it
+                self._lives.end(row)
+            row.attempt += 1
+            row.claims += 1
+            row.due = None
+            row.claimed_at = now
+            self._hold(row, now + lease)
             claimed.append(row.message(inline))
+        source.processing += len(claimed)
+        source.dequeued += len(claimed)
         return claimed
 
     @at_once
     def take(self, queue: QueueId, messages: Sequence[MessageId], *, lease: float, now: float) -> Sequence[Settled]:
         """Claim messages by name."""
-        known = self._queue(queue).messages
+        source = self._queue(queue)
         answers = []
         for message in messages:
-            row = known.get(message)
+            row = source.messages.get(message)
             if row is None or (row.state is _PENDING and row.expires_at is not None and row.expires_at <= now):
                 answers.append(Settled.UNKNOWN)
             elif row.state is not _PENDING or row.paused:
                 answers.append(Settled.STALE)
             else:
                 self._step_aside(row)
-                self._hand_out(row, now, now + lease)
+                if row.expires_at is not None:
+                    self._lives.end(row)
+                row.attempt += 1
+                row.claims += 1
+                row.due = None
+                row.claimed_at = now
+                self._hold(row, now + lease)
+                source.processing += 1
+                source.dequeued += 1
                 answers.append(Settled.DONE)
         return answers
 
@@ -68,17 +84,6 @@ class Claiming(Store):
         for row in reversed(rows):
             line.add(row)
         return [row.message(inline) for row in rows]
-
-    def _hand_out(self, row: Row, now: float, until: float) -> None:
-        """Let *row*, which is out of line, be in processing."""
-        if row.expires_at is not None:
-            self._lives.end(row)
-        row.attempt += 1
-        row.claims += 1
-        row.due = None
-        row.claimed_at = now
-        row.queue.dequeued += 1
-        self._hold(row, until)
 
     def _line(self, source: QueueRow, *, lifo: bool, now: float) -> Line:
         """Return the line as it stands at *now*; messages whose life is over may still be in it."""

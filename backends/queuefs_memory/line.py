@@ -4,24 +4,13 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from queuefs_memory.rows import Row
 
 #: Entries of messages that left the line stay until there are this many, and more than half of all.
 _STALE = 64
-
-
-_rank = attrgetter("rank")
-
-
-def _rank_backwards(row: Row) -> int:
-    """Return a rank by which of equal priorities the last is the first."""
-    return row.rank - 2 * row.id
 
 
 class Line:
@@ -33,17 +22,17 @@ class Line:
     one that has stood in another line meanwhile has a second entry, and whichever comes first is good.
     """
 
-    __slots__ = ("_in_order", "_others", "_place", "_stale", "lifo")
+    __slots__ = ("_in_order", "_last", "_others", "_stale", "lifo")
 
     def __init__(self) -> None:
         """Start empty, first in first out."""
         self._in_order: deque[Row] = deque()
+        #: The place of its last.
+        self._last = 0
         self._others: list[tuple[int, Row]] = []
         self._stale = 0
         #: Among equal priorities the last is the first.
         self.lifo = False
-        #: Returns what is lower for whoever is handed out first.
-        self._place: Callable[[Row], int] = _rank
 
     def add(self, row: Row) -> None:
         """Put *row* at its place."""
@@ -52,10 +41,11 @@ class Line:
             self._stale -= 1
             return
         row.line = self
-        place = self._place(row)
+        place = _rank_backwards(row) if self.lifo else row.rank
         line = self._in_order
-        if not line or self._place(line[-1]) < place:
+        if not line or self._last < place:
             line.append(row)
+            self._last = place
         elif place < self._place(line[0]):
             line.appendleft(row)
         else:
@@ -87,7 +77,6 @@ class Line:
     def turn(self, *, lifo: bool) -> None:
         """Hand out in this order from now on."""
         self.lifo = lifo
-        self._place = _rank_backwards if lifo else _rank
         self._build()
 
     def rows(self) -> set[Row]:
@@ -105,3 +94,12 @@ class Line:
         self._stale = 0
         for row in sorted(rows, key=self._place):
             self.add(row)
+
+    def _place(self, row: Row) -> int:
+        """Return what is lower for whoever is handed out first."""
+        return _rank_backwards(row) if self.lifo else row.rank
+
+
+def _rank_backwards(row: Row) -> int:
+    """Return a rank by which of equal priorities the last is the first."""
+    return row.rank - 2 * row.id

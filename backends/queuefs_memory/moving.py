@@ -67,6 +67,7 @@ class Moving(Store):
         self._join(row)
         if message.lease_until is not None:
             self._hold(row, message.lease_until)
+            target.processing += 1
         else:
             self._wait_or_pause(row)
 

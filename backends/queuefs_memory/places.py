@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
 #: Bits of an id, and one more: all ranks of one priority stand between two multiples of this power of two.
 _BITS = 64
-_ID = (1 << _BITS) - 1
+
+#: Those of a rank that are the id.
+ID_BITS = (1 << _BITS) - 1
 
 
 def rank(priority: int, message: int) -> int:
@@ -22,7 +24,7 @@ def rank(priority: int, message: int) -> int:
 
 def message_at(place: int) -> MessageId:
     """Return whose rank *place* is."""
-    return MessageId(place & _ID)
+    return MessageId(place & ID_BITS)
 
 
 def page_lifo(shelf: Shelf[int], after: Place | None, limit: int) -> list[int]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from queuefs.errors import QueueFull
 from queuefs.lifecycle import State
 from queuefs.message import MAX_MESSAGE_ID, Counts, Draft, Message, MessageId, Record, Stats, Status
 from queuefs_memory.keys import Keys
 from queuefs_memory.line import Line
-from queuefs_memory.places import message_at, rank
+from queuefs_memory.places import ID_BITS, message_at, rank
 from queuefs_memory.records import Records
 from queuefs_memory.shelf import Shelf
 
@@ -121,8 +121,9 @@ class Row:
 
     def join_chunks(self) -> None:
         """Make one payload of what was appended: no more will come."""
-        self.data = b"".join(self.chunks)
-        self.chunks.clear()
+        chunks = self.chunks
+        self.data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        chunks.clear()
 
     def record(self, outcome: Outcome, now: float) -> Record:
         """Return what may be kept of the message, which ends at *now*."""
@@ -252,13 +253,13 @@ class QueueRow:
 
 def _ranks(rows: dict[MessageId, Row], state: State) -> Callable[[Iterable[int]], list[int]]:
     """Return what finds those ranks among others at which one of *rows* stands in *state*."""
-    get = rows.get
+    get = cast("Callable[[int], Row | None]", rows.get)
 
     def alive(ranks: Iterable[int]) -> list[int]:
         return [
             rank
             for rank in ranks
-            if (row := get(message_at(rank))) is not None and row.state is state and row.rank == rank
+            if (row := get(rank & ID_BITS)) is not None and row.state is state and row.rank == rank
         ]
 
     return alive
@@ -266,5 +267,5 @@ def _ranks(rows: dict[MessageId, Row], state: State) -> Callable[[Iterable[int]]
 
 def _ids(rows: dict[MessageId, Row], state: State) -> Callable[[Iterable[int]], list[int]]:
     """Return what finds those ids among others of which there is one of *rows* in *state*."""
-    get = rows.get
-    return lambda ids: [each for each in ids if (row := get(MessageId(each))) is not None and row.state is state]
+    get = cast("Callable[[int], Row | None]", rows.get)
+    return lambda ids: [each for each in ids if (row := get(each)) is not None and row.state is state]

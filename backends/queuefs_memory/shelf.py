@@ -17,10 +17,13 @@ K = TypeVar("K", int, Ended)
 MAX_NEWS = 1024
 
 #: Keys in a run: half as many at least when it is cut, and twice as many at most.
-_RUN = 512
+_RUN = 256
 
 #: Keys that are looked at in one go.
 _PIECE = 64
+
+#: Of a run of which less than one in so many has gone, these are looked up one by one.
+_SCATTERED = 8
 
 
 class Shelf(Generic[K]):
@@ -30,13 +33,15 @@ class Shelf(Generic[K]):
     from then on; that it may be met at all costs as much as its coming did.
     """
 
-    __slots__ = ("_alive", "_bound", "_runs", "news")
+    __slots__ = ("_alive", "_bound", "_runs", "_size", "news")
 
     def __init__(self, alive: Callable[[Iterable[K]], list[K]]) -> None:
         """Start empty; *alive* returns, of some keys, those under which something stands."""
         self._alive: Callable[[Iterable[K]], list[K]] = alive
         #: Each in order, none empty, and one behind the other.
         self._runs: list[list[K]] = []
+        #: Keys in them.
+        self._size = 0
         #: What came since somebody looked; a key may come again.
         self.news: list[K] = []
         #: As many keys as there may be before those that have gone are looked for.
@@ -90,22 +95,44 @@ class Shelf(Generic[K]):
         alive = self._alive(piece)
         if len(alive) < len(piece):
             run[begin:end] = alive
+            self._size -= len(piece) - len(alive)
             if not run:
                 del self._runs[place]
         return alive
+
+    def forget(self, keys: Sequence[K]) -> None:
+        """Leave those out that have gone of *keys*, so that no page has to pass over a long row of them."""
+        runs = self._runs
+        gone = sorted(set(keys).difference(self._alive(keys)))
+        begin = 0
+        while begin < len(gone) and (place := bisect_left(runs, gone[begin], key=_last)) < len(runs):
+            end = bisect_right(gone, runs[place][-1], begin)
+            if (end - begin) * _SCATTERED > len(runs[place]):
+                self._look(place, 0, len(runs[place]))
+            else:
+                for key in gone[begin:end]:
+                    at = bisect_left(runs[place], key)
+                    self._look(place, at, at + 1)
+            begin = end
+
+    def clear(self) -> None:
+        """Forget all, which have gone."""
+        self._runs.clear()
+        self.news.clear()
+        self._size = 0
 
     def tidy(self) -> None:
         """Put in order what came; forget what has gone, if it may be as much as what is there."""
         if not self.news:
             return
-        came = list(dict.fromkeys(self._alive(sorted(self.news))))
+        came = self._alive(sorted(self.news))
         self.news.clear()
         begin = 0
         while begin < len(came):
             begin = self._put(came, begin)
-        if sum(map(len, self._runs)) > self._bound:
+        if self._size > self._bound:
             alive = self._alive(key for run in self._runs for key in run)
-            self._runs = _cut(alive)
+            self._runs, self._size = _cut(alive), len(alive)
             self._bound = MAX_NEWS + 2 * len(alive)
 
     def _put(self, came: list[K], begin: int) -> int:
@@ -118,7 +145,9 @@ class Shelf(Generic[K]):
         elif runs:
             place -= 1
         run = runs[place] if runs else []
-        runs[place : place + 1] = _cut(list(dict.fromkeys(sorted(run + came[begin:end]))))
+        keys = list(dict.fromkeys(sorted(run + came[begin:end])))
+        self._size += len(keys) - len(run)
+        runs[place : place + 1] = _cut(keys)
         return end
 
 

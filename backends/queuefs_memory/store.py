@@ -84,15 +84,15 @@ class Store:
             self._lives.start(row, row.expires_at)
 
     def _hold(self, row: Row, until: float) -> None:
-        """Let *row*, which is out of line, be in processing."""
+        """Let *row*, which is out of line, be in processing; to count it is the caller's."""
         row.state = _PROCESSING
         row.lease_until = until
         self._leases.start(row, until)
         queue = row.queue
-        queue.processing += 1
         news = queue.held.news
         news.append(row.rank)
         if len(news) > MAX_NEWS:
+            queue.waiting.forget(news)
             queue.held.tidy()
 
     def _pause(self, row: Row) -> None:

@@ -33,17 +33,18 @@ class Writing(Store):
         target = self._queue(queue)
         if message is not None and self._is_in_use(message):
             raise IdInUse(f"there is a message {message} already")
-        target.check_room(room, len(data))
-        number = self._next_id() if message is None else message
-        self._last_id = max(self._last_id, number)
+        if room.messages or room.bytes:
+            target.check_room(room, len(data))
+        if message is not None:
+            number = message
+            self._last_id = max(self._last_id, number)
+        elif self._last_id < MAX_MESSAGE_ID:
+            self._last_id = number = MessageId(self._last_id + 1)
+        else:
+            raise IdsExhausted
         target.staged[number] = Row(number, target, data, draft, now)
         target.staged_bytes += len(data)
         return number
-
-    def _next_id(self) -> MessageId:
-        if self._last_id >= MAX_MESSAGE_ID:
-            raise IdsExhausted
-        return MessageId(self._last_id + 1)
 
     def _is_in_use(self, message: MessageId) -> bool:
         """Say whether any queue has something of that id: it names one message of the whole store."""
