@@ -63,14 +63,17 @@ def _class_bits(owner: Owner, caller: RequestContext) -> int:
     group, others = owner.mode >> 3 & 7, owner.mode & 7
     if group == others:  # spares a look at /proc
         return others
-    if caller.gid == owner.gid or owner.gid in _other_groups(caller.pid):
+    if caller.gid == owner.gid:
         return group
-    return others
+    groups = _other_groups(caller.pid)
+    if groups is None:  # the kernel alone knows them, and it has let the caller in
+        return group | others
+    return group if owner.gid in groups else others
 
 
-def _other_groups(pid: int) -> frozenset[int]:
-    """Return the supplementary groups of a process; none if it can't be seen."""
+def _other_groups(pid: int) -> frozenset[int] | None:
+    """Return the supplementary groups of a process; None if it can't be seen."""
     try:
         return frozenset(pyfuse3.get_sup_groups(pid))
     except (OSError, RuntimeError):  # it has ended, or is in another pid namespace (pyfuse3 raises either)
-        return frozenset()
+        return None
