@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from queuefs.errors import QueueFull
 from queuefs.writers import RoomHeldByWriters
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from queuefs.message import Draft, MessageId, QueueId, Room
     from queuefs.parts import Parts
-    from queuefs.writers import Writers
+    from queuefs.writers import Patience
 
 #: What is stored in pieces is stored in pieces of this size, bytes.
 PIECE_BYTES = 1024 * 1024
-
-#: Makes a call that may find the queue full, and makes it again when there is room.
-WithRoom = Callable[[Callable[[], Awaitable[None]]], Awaitable[None]]
 
 
 class _Piece(NamedTuple):
@@ -33,25 +31,21 @@ class Growing:
         "_draft",
         "_kept",
         "_parts",
+        "_patience",
         "_piece",
         "_queue",
         "_stored",
-        "_with_room",
-        "_writers",
         "id",
         "partial",
         "ticket",
     )
 
-    def __init__(
-        self, parts: Parts, queue: QueueId, draft: Draft, with_room: WithRoom | None, writers: Writers
-    ) -> None:
-        """Begin; nothing is stored yet. Without *with_room* the first answer counts."""
+    def __init__(self, parts: Parts, queue: QueueId, draft: Draft, patience: Patience | None) -> None:
+        """Begin; nothing is stored yet. Without *patience* the first answer of a full queue counts."""
         self._parts = parts
         self._queue = queue
         self._draft = draft
-        self._with_room = with_room
-        self._writers = writers
+        self._patience = patience
         #: Given by the first call that stores something, be it nothing but the mark.
         self.id: MessageId | None = None
         #: Whether it is marked so in the store.
@@ -71,11 +65,11 @@ class Growing:
             RoomHeldByWriters: it would wait for room for ever.
             QueueFSError: that of `Backend.stage` or `Backend.append`, or what ended the wait for room.
         """
-        if self._with_room is None:
+        if self._patience is None:
             await self._try_to_store(data, partial=partial)
         else:
             try:
-                await self._with_room(lambda: self._try_to_store(data, partial=partial))
+                await self._patience.with_room(lambda: self._try_to_store(data, partial=partial))
             finally:
                 self._note(held_up=False)
         self._stored += len(data)
@@ -160,8 +154,6 @@ class Growing:
 
     async def _give_way(self) -> None:
         """Give up if this writer and others wait for the room that they hold themselves."""
-        if self._with_room is None:
-            return
         self._note(held_up=True)
         if not self._is_held_up() or await self._parts.backend.unacked_bytes(self._queue):
             return
@@ -170,12 +162,13 @@ class Growing:
             raise RoomHeldByWriters
 
     def _is_held_up(self) -> bool:
-        return self._writers.hold_up_each_other(self._queue)
+        return self._patience is not None and self._patience.writers.hold_up_each_other(self._queue)
 
     def _note(self, *, held_up: bool) -> None:
-        if self.partial and self._stored:
-            self._writers.note(self._queue, self, held_up=held_up)
+        if self._patience is not None and self.partial and self._stored:
+            self._patience.writers.note(self._queue, self, held_up=held_up)
 
     def end(self) -> None:
         """Hold up nobody any more."""
-        self._writers.leave(self._queue, self)
+        if self._patience is not None:
+            self._patience.writers.leave(self._queue, self)

@@ -11,10 +11,10 @@ from queuefs.errors import QueueFSError, QueueFull
 from queuefs.stage import NOTHING_TAKEN, STORED_AT_WRITE, Stage
 
 if TYPE_CHECKING:
-    from queuefs.growing import WithRoom
     from queuefs.message import MessageId, QueueId
     from queuefs.parts import Parts
     from queuefs.stage import Terms
+    from queuefs.writers import Patience
 
 
 #: A line with its newline, or the last one without.
@@ -31,10 +31,10 @@ class LineStage:
     Blank lines are none.
     """
 
-    def __init__(self, parts: Parts, queue: QueueId, terms: Terms, with_room: WithRoom | None) -> None:
+    def __init__(self, parts: Parts, queue: QueueId, terms: Terms, patience: Patience | None) -> None:
         """Begin; nothing is stored before the first write."""
         self._parts = parts
-        self._with_room = with_room
+        self._patience = patience
         self._queue = queue
         self._terms = terms
         #: The line whose newline has not come.
@@ -80,7 +80,7 @@ class LineStage:
         batch = list(itertools.takewhile(self._is_plain, itertools.islice(pieces, TOGETHER)))
         if self._open is not None or len(batch) < 2:  # noqa: PLR2004 - one is no company
             return 0
-        stages = [Stage(self._parts, self._queue, self._terms, self._with_room) for _ in batch]
+        stages = [Stage(self._parts, self._queue, self._terms, self._patience) for _ in batch]
         tickets = [stage.store_whole(piece[:-1]) for stage, piece in zip(stages, batch, strict=True)]
         taken, failed = 0, False
         for stage, ticket in zip(stages, tickets, strict=True):
@@ -111,7 +111,7 @@ class LineStage:
         if stage is None:
             if not line:
                 return len(piece)
-            stage = Stage(self._parts, self._queue, self._terms, self._with_room)
+            stage = Stage(self._parts, self._queue, self._terms, self._patience)
         try:
             if line:
                 await stage.write(line)

@@ -27,7 +27,7 @@ from queuefs.longtext import LongText, joined
 from queuefs.message import Draft
 from queuefs.render import extra_of, message_line
 from queuefs.stage import Stage, Terms
-from queuefs.writers import Writers
+from queuefs.writers import Patience, Writers
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -111,7 +111,6 @@ class Service:
         config = await self._configs.get(queue)
         ttl = config.ttl if options.ttl is None else options.ttl
         draft = Draft(priority=options.priority, delay=options.delay, ttl=ttl, key=options.key, extra=extra_of(options))
-        blocks = config.on_full is OnFull.BLOCK
         terms = Terms(
             draft=draft,
             room=config.room,
@@ -119,14 +118,15 @@ class Service:
             size=options.size,
             window=config.dedup_window,
             strict=options.strict,
-            waits=blocks and may_wait,
-            writers=self._writers,
         )
 
-        async def with_room(store: Callable[[], Awaitable[None]]) -> None:
-            await self._wait_for_room(queue, store, caller, may_wait=may_wait)
-
-        return (LineStage if options.lines else Stage)(self._parts, queue, terms, with_room if blocks else None)
+        patience = None
+        if config.on_full is OnFull.BLOCK:
+            patience = Patience(
+                with_room=lambda store: self._wait_for_room(queue, store, caller, may_wait=may_wait),
+                writers=self._writers,
+            )
+        return (LineStage if options.lines else Stage)(self._parts, queue, terms, patience)
 
     async def _wait_for_room(
         self, queue: QueueId, store: Callable[[], Awaitable[None]], caller: Callable[[], Caller], *, may_wait: bool

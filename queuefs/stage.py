@@ -15,10 +15,9 @@ from queuefs.lifecycle import Verb
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from queuefs.growing import WithRoom
     from queuefs.message import Draft, MessageId, QueueId, Room
     from queuefs.parts import Parts
-    from queuefs.writers import Writers
+    from queuefs.writers import Patience
 
 #: Up to this size every write is stored before it is confirmed, bytes. A shell's `echo` ignores the result of close, so
 #: what it writes must be safe before; to store each write of a big message so would cost a commit for each.
@@ -39,10 +38,6 @@ class Terms:
     window: float
     #: A repetition is refused at its first write.
     strict: bool
-    #: Its writer may be made to wait for room.
-    waits: bool
-    #: Who else writes big messages.
-    writers: Writers
 
 
 #: Nothing was taken of a write that fails so, and programs make it again: Python by itself, at EINTR.
@@ -58,12 +53,12 @@ class Stage:
 
     __slots__ = ("_error", "_first", "_growing", "_lock", "_parts", "_queue", "_size", "_terms", "writes")
 
-    def __init__(self, parts: Parts, queue: QueueId, terms: Terms, with_room: WithRoom | None) -> None:
-        """Begin a message for *queue*; nothing is stored before the first write."""
+    def __init__(self, parts: Parts, queue: QueueId, terms: Terms, patience: Patience | None) -> None:
+        """Begin a message for *queue*, whose writer has *patience* if it is full; nothing is stored yet."""
         self._parts = parts
         self._queue = queue
         self._terms = terms
-        self._growing = Growing(parts, queue, terms.draft, with_room, terms.writers)
+        self._growing = Growing(parts, queue, terms.draft, patience)
         #: The message of the same key that was there first.
         self._first: MessageId | None = None
         #: How many writes have been confirmed.
@@ -72,7 +67,7 @@ class Stage:
         self._error: QueueFSError | None = None
         # A process that shares the file may close its copy (FLUSH) while another writes. Where answers are instant
         # and nobody waits, nothing can come in between.
-        self._lock = nullcontext() if parts.backend.traits.instant and not terms.waits else trio.Lock()
+        self._lock = nullcontext() if parts.backend.traits.instant and patience is None else trio.Lock()
 
     async def write(self, data: bytes) -> int:
         """Add *data* and return its length; when this returns, a message of up to 64 KiB is stored.

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import errno
 from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from queuefs.errors import QueueFSError
 
 if TYPE_CHECKING:
     from queuefs.message import QueueId
+
+#: Makes a call that may find the queue full, and makes it again when there is room.
+WithRoom = Callable[[Callable[[], Awaitable[None]]], Awaitable[None]]
 
 
 class RoomHeldByWriters(QueueFSError):
@@ -45,3 +50,12 @@ class Writers:
         """Return whether there are several in *queue*, and none can go on."""
         writing = self._writing.get(queue, {})
         return len(writing) > 1 and all(writing.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How a writer waits for room."""
+
+    with_room: WithRoom
+    #: With whom it may wait for ever.
+    writers: Writers

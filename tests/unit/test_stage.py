@@ -18,7 +18,7 @@ from queuefs.settings import MountOptions
 from queuefs.stage import Stage, Terms
 from queuefs.ticket import Ticket
 from queuefs.tree import Tree
-from queuefs.writers import Writers
+from queuefs.writers import Patience, Writers
 from queuefs_memory import MemoryBackend
 
 if TYPE_CHECKING:
@@ -101,10 +101,9 @@ async def rig(nursery: trio.Nursery) -> AsyncIterator[Rig]:
         size=None,
         window=0,
         strict=False,
-        waits=True,
-        writers=Writers(),
     )
-    yield Rig(backend, Stage(parts, queue.id, terms, with_room), queue.id)
+    patience = Patience(with_room=with_room, writers=Writers())
+    yield Rig(backend, Stage(parts, queue.id, terms, patience), queue.id)
     nursery.cancel_scope.cancel()
 
 
