@@ -17,8 +17,14 @@ from queuefs.testing.base import START, Contract
 from queuefs.testing.contract import TimeContract
 from queuefs.testing.listening import ListeningContract
 from queuefs.testing.model import PROFILE
+from queuefs.testing.moving import MoveContract
+from queuefs.testing.pieces import PieceContract
 from queuefs.testing.queues import QueueContract
+from queuefs.testing.records import RecordContract
+from queuefs.testing.repairing import RepairContract
+from queuefs.testing.restoring import RestoreContract
 from queuefs.testing.steps import LifecycleContract
+from queuefs.testing.taking import TakeContract
 from queuefs.testing.upkeep import UpkeepContract
 from queuefs.testing.writing import WritingContract
 from queuefs_redis import RedisBackend
@@ -138,7 +144,20 @@ class TestServerByCallersTime(ServerStore, TimeContract):
     model_settings = settings(PROFILE, max_examples=10)
 
 
-class TestFakeRedis(RedisStore, QueueContract, WritingContract, ListeningContract, LifecycleContract, UpkeepContract):
+class TestFakeRedis(
+    RedisStore,
+    QueueContract,
+    WritingContract,
+    ListeningContract,
+    LifecycleContract,
+    UpkeepContract,
+    MoveContract,
+    PieceContract,
+    RecordContract,
+    RepairContract,
+    RestoreContract,
+    TakeContract,
+):
     """Enough of it to rely on when there is no server: each call takes it ten times as long."""
 
     @pytest.fixture

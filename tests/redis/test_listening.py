@@ -9,8 +9,9 @@ import pytest
 import redis
 import trio
 
+from queuefs.backend import Settled
 from queuefs.lifecycle import Verb
-from queuefs.message import ROOT, Draft, Ref, Verdict
+from queuefs.message import ROOT, Draft, Ref, Retention, Room, Verdict
 from tests.redis.stores import (
     LEASE,
     OWNER,
@@ -125,6 +126,36 @@ async def test_every_step_is_told_by_name(redis_server: RedisServer) -> None:
         ]
 
 
+async def test_a_message_that_leaves_is_told_where_it_was_and_where_it_is(redis_server: RedisServer) -> None:
+    prefix = new_prefix()
+    async with connect(redis_server.port, prefix) as other, connect(redis_server.port, prefix) as backend:
+        queue, target = await new_queue(other), await new_queue(other, "target")
+        ear = Ear()
+        await ear.listen(backend, other)
+        first, second = await put(other, queue), await put(other, queue)
+        await ear.settled(other)
+        assert await other.move(queue, first, target=target, room=Room()) is Settled.DONE
+        await until(lambda: {(queue, Verb.MOVE, first), (target, Verb.PUBLISH, first)} <= set(ear.heard))
+        await ear.settled(other)
+        await other.take(queue, [second], lease=LEASE, now=0)
+        await other.undo(queue, [Ref(second)], now=0)
+        await other.bury(queue, [second])
+        await other.retry(queue, [second], now=0)
+        keep = Retention(records=1, seconds=99)
+        await other.cancel(queue, [second], now=0, keep=keep)
+        await other.cancel(target, [first], now=0, keep=keep)
+        await other.prune(queue, None)
+        assert await ear.settled(other) == [
+            (Verb.DEQUEUE, second),
+            (Verb.UNDO, second),
+            (Verb.BURY, second),
+            (Verb.RETRY, second),
+            (Verb.CANCEL, second),
+            (Verb.CANCEL, first),
+            (Verb.PRUNE, second),
+        ]
+
+
 async def test_what_happens_to_queues_is_told_without_a_verb(redis_server: RedisServer) -> None:
     prefix = new_prefix()
     async with connect(redis_server.port, prefix) as other, connect(redis_server.port, prefix) as backend:
@@ -138,6 +169,7 @@ async def test_what_happens_to_queues_is_told_without_a_verb(redis_server: Redis
             lambda: other.set_config(queue, b"lease = 5", expected=b""),
             lambda: other.rename_queue(queue, parent=ROOT, name="work"),
             lambda: other.set_owner(queue, OWNER),
+            lambda: other.set_file_owner(queue, "enqueue", OWNER),
             lambda: other.remove_queue(queue),
         ):
             await change()

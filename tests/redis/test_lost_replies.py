@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +12,7 @@ import trio
 
 from queuefs.backend import Settled
 from queuefs.errors import OutcomeUnknown
-from queuefs.message import Counts
+from queuefs.message import Counts, Ref, Retention
 from tests.redis.stores import ANY, begin, connect, look, new_prefix, new_queue, publish, put, stage, take
 from tests.support.lossy_proxy import LossyProxy
 
@@ -93,6 +94,56 @@ class TestOneLostReply:
             await backend.clear(queue)
             proxy.lose_replies(silent=silent)
             await backend.remove_queue(queue)
+
+    async def test_what_is_done_by_name_is_done_once(self, proxy: LossyProxy, silent: bool) -> None:  # noqa: FBT001 - a parameter
+        """A repetition would find the messages elsewhere, and say so."""
+        keep = Retention(records=9, seconds=99)
+        async with connect(proxy.port, new_prefix(), timeout=TIMEOUT) as backend:
+            queue, target = await new_queue(backend), await new_queue(backend, "target")
+            ids = [await put(backend, queue, b"%d" % n) for n in range(5)]
+
+            def lose() -> None:
+                proxy.lose_replies(silent=silent)
+
+            lose()
+            assert await backend.take(queue, ids[:1], lease=99, now=0) == [Settled.DONE]
+            lose()
+            assert await backend.bury(queue, ids[1:2], reason="so") == [Settled.DONE]
+            lose()
+            assert await backend.move(queue, ids[2], target=target, room=ANY) is Settled.DONE
+            lose()
+            assert await backend.cancel(queue, ids[3:4], now=0, keep=keep) == [Settled.DONE]
+            lose()
+            assert await backend.ack(queue, [Ref(ids[0])], now=0, keep=keep) == [Settled.DONE]
+            assert sorted(each.id for each in await backend.records(queue, after=None, limit=9, now=0)) == [1, 4]
+            lose()
+            assert await backend.prune(queue, None) == [Settled.DONE] * 2
+            message = (await backend.find(queue, ids[4:]))[0]
+            assert message is not None
+            assert await backend.clear(queue) == Counts(pending=1, processing=0)
+            staged = await stage(backend, queue, b"abc")
+            lose()
+            await backend.restore(queue, replace(message, id=staged, attempt=7))
+            (restored,) = await look(backend, queue)
+            assert (restored.id, restored.data, restored.attempt) == (staged, b"abc", 7)
+            stats = [await backend.stats(each) for each in (queue, target)]
+            assert [each.enqueued for each in stats] == [6, 1]
+            assert proxy.lost == 7
+            assert await backend.audit() == []
+
+    async def test_pieces_are_added_once(self, proxy: LossyProxy, silent: bool) -> None:  # noqa: FBT001 - a parameter
+        data = bytes(range(256)) * 2048
+        async with connect(proxy.port, new_prefix(), timeout=TIMEOUT) as backend:
+            queue = await new_queue(backend)
+            message = await stage(backend, queue, b"abc")
+            proxy.lose_replies(silent=silent)
+            await backend.append(queue, message, data, offset=3, partial=False, room=ANY)
+            proxy.lose_replies(silent=silent)
+            await backend.append(queue, message, data, offset=3 + len(data), partial=False, room=ANY)
+            proxy.lose_replies(silent=silent)
+            await publish(backend, queue, message)
+            assert [each.data for each in await look(backend, queue, 9)] == [b"abc" + data + data]
+            assert await backend.audit() == []
 
 
 @pytest.mark.parametrize("keep", [0, 1, 100, 300])

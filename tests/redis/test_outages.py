@@ -12,7 +12,7 @@ import trio
 
 from queuefs.backend import Settled
 from queuefs.errors import BackendError, BackendUnavailable, StoreFull
-from queuefs.message import Counts
+from queuefs.message import Counts, Owner, Ref
 from tests.redis.stores import (
     ANY,
     begin,
@@ -231,7 +231,7 @@ async def test_scripts_that_are_forgotten_over_and_over_confuse_nobody(server: R
 async def test_a_full_server_takes_no_message_and_lets_the_others_go(server: RedisServer) -> None:
     with redis.Redis(port=server.port) as client:
         async with connect(server.port, new_prefix()) as backend:
-            queue = await new_queue(backend)
+            queue, target = await new_queue(backend), await new_queue(backend, "target")
             for _ in range(4):
                 await put(backend, queue, b"x" * 1000)
             staged = await stage(backend, queue, b"abc")
@@ -253,6 +253,15 @@ async def test_a_full_server_takes_no_message_and_lets_the_others_go(server: Red
             assert await nack(backend, queue, refs[2:3]) == [Settled.DONE]
             assert await backend.undo(queue, refs[1:2], now=0) == [Settled.DONE]
             assert await backend.ack(queue, refs[:1], now=0) == [Settled.DONE]
+            ids = [message.id for message in messages]
+            assert await backend.take(queue, ids[1:2], lease=9, now=0) == [Settled.DONE]
+            assert await backend.undo(queue, [Ref(ids[1])], now=0) == [Settled.DONE]
+            assert await backend.bury(queue, ids[1:2]) == [Settled.DONE]
+            assert await backend.retry(queue, None, now=0) == [Settled.DONE]
+            assert await backend.pause(queue, ids[2:3]) == [Settled.DONE]
+            assert await backend.move(queue, ids[1], target=target, room=ANY) is Settled.DONE
+            assert await backend.move(target, ids[1], target=queue, room=ANY) is Settled.DONE
+            await backend.set_file_owner(queue, "enqueue", Owner(uid=1, gid=1, mode=0o600))
             assert await backend.clear(queue) == Counts(pending=4, processing=0)
             await backend.rename_queue(queue, parent=(await backend.get_queue(queue)).parent, name="renamed")
             await backend.remove_queue(queue)
