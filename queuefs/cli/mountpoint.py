@@ -103,7 +103,7 @@ def _users_may_allow_other(conf: Path = Path("/etc/fuse.conf")) -> bool:
         lines = conf.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return False
-    return "user_allow_other" in (line.strip() for line in lines)
+    return "user_allow_other" in (line.partition("#")[0].strip() for line in lines)
 
 
 def _types_at(directory: str) -> list[str]:
