@@ -9,9 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from queuefs.backend import SUCCEEDED
 from queuefs.errors import BadValue
 from queuefs.lifecycle import State
-from queuefs.message import MAX_MESSAGE_ID, Counts, Message, MessageId, Ref
+from queuefs.message import (
+    MAX_MESSAGE_ID,
+    Counts,
+    Ended,
+    Message,
+    MessageId,
+    Outcome,
+    Place,
+    Record,
+    Ref,
+    Status,
+)
 
 NUMBERS = st.integers(1, MAX_MESSAGE_ID)
 
@@ -81,6 +93,33 @@ def test_a_message_is_a_value() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         a_message().attempt = 2  # type: ignore[misc]  # what it is about
     assert a_message() == a_message()
+
+
+def test_a_place_is_the_priority_and_the_id() -> None:
+    assert dataclasses.replace(a_message(), priority=-7).place == Place(-7, MessageId(42))
+
+
+def test_a_record_stands_where_it_ended() -> None:
+    record = Record(
+        id=MessageId(42),
+        status=Status.SUCCEEDED,
+        size=1,
+        priority=0,
+        attempt=1,
+        enqueued_at=1.0,
+        claimed_at=None,
+        finished_at=3.0,
+        key=None,
+        reason=None,
+        extra=b"",
+        detail=b"",
+    )
+    assert record.ended == Ended(3.0, MessageId(42))
+    assert record.ended < dataclasses.replace(record, finished_at=4.0, id=MessageId(1)).ended
+
+
+def test_what_nobody_says_anything_of_has_succeeded() -> None:
+    assert Outcome() == Outcome(status=Status.SUCCEEDED, detail=b"") == SUCCEEDED
 
 
 def test_unacknowledged_is_the_sum() -> None:
