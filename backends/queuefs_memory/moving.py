@@ -65,7 +65,7 @@ class Moving(Store):
             self._die(row)
             return
         self._join(row)
-        if message.lease_until is not None:
+        if message.lease_until is not None:  # which only has what is in processing
             self._hold(row, message.lease_until)
             target.processing += 1
         else:

@@ -72,7 +72,11 @@ class Naming(Store):
     @at_once
     def drop(self, queue: QueueId, messages: Sequence[MessageId] | None) -> Sequence[Settled]:
         """Remove dead messages."""
-        return self._each_dead(queue, messages, lambda _: None)
+
+        def act(row: Row) -> None:
+            row.data = b""  # what is left of it may still be met where it stood in line
+
+        return self._each_dead(queue, messages, act)
 
     @at_once
     def prune(self, queue: QueueId, messages: Sequence[MessageId] | None) -> Sequence[Settled]:

@@ -127,7 +127,7 @@ class Settling(Store):
                 self._stop(row)
             else:
                 self._stop_waiting(row)
-            self._leave(row)
+            self._go(row)
         for shelf in (source.waiting, source.held, source.ages):
             shelf.clear()
         return counts

@@ -141,9 +141,14 @@ class Store:
         if row.draft.key is not None:
             queue.keys.release(row.draft.key, row.id)
 
-    def _done(self, row: Row, outcome: Outcome, now: float, keep: Retention | None) -> None:
-        """Let *row*, which is neither in processing nor in line any more, be done."""
+    def _go(self, row: Row) -> None:
+        """Let *row*, as above, be gone; where it stood, what is left of it may still be met, but not the payload."""
         self._leave(row)
+        row.data = b""
+
+    def _done(self, row: Row, outcome: Outcome, now: float, keep: Retention | None) -> None:
+        """Let *row*, as above, be done."""
+        self._go(row)
         if keep is not None:
             row.queue.records.add(row.record(outcome, now))
 

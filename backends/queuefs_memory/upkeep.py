@@ -31,7 +31,7 @@ class Upkeep(Store):
         lapsed: list[tuple[QueueId, MessageId]] = []
         while len(lapsed) < limit and (row := self._lives.pop(now)) is not None:
             self._stop_waiting(row)
-            self._leave(row)
+            self._go(row)
             lapsed.append((row.queue.queue.id, row.id))
         for _ in range(limit):
             if (row := self._delays.pop(now)) is None:
