@@ -65,6 +65,8 @@ def test_a_session_in_the_docs_happens_as_shown(page: Path, tmp_path: Path) -> N
     steps = steps_of(page)
     with mounted() as mount:
         (tmp_path / "mnt").symlink_to(mount.path)
+        for directory in (tmp_path, mount.path.parent):
+            directory.chmod(0o711)  # for the other users in a session
         printed = perform(steps, tmp_path)
 
     assert len(printed) == len(steps) + 1
