@@ -1,5 +1,6 @@
-"""Programs that walk a tree and open every file in it: they shall take no message, not wait for ever, and not read the
-whole store beside its messages.
+"""Programs that walk a tree and open every file in it.
+
+They shall take no message, not wait for ever, and not read the whole store beside its messages.
 
 open(2) shows many of them by a flag that no program sets which was told the name of a file to read: O_NOFOLLOW, since
 what was a file when the walker looked may be a link by now, or O_NOATIME, since nobody is to see that it was there.
