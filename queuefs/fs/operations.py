@@ -24,6 +24,7 @@ from queuefs.fs.nodes import (
     StateDirectory,
     VerbFile,
 )
+from queuefs.fs.ownership import PERMISSIONS, Ownership
 from queuefs.fs.payload import PayloadHandle
 from queuefs.fs.reading import TextHandle
 from queuefs.fs.seam import all_answered
@@ -56,11 +57,10 @@ if TYPE_CHECKING:
     from queuefs.fs.directories import DirectoryKind
     from queuefs.fs.handles import Handle
     from queuefs.fs.listings import Listing
-    from queuefs.fs.nodes import Directory, Node
+    from queuefs.fs.nodes import Directory
     from queuefs.service import Service
     from queuefs.tree import Tree
 
-_PERMISSIONS = 0o7777
 
 #: The unit of sizes in statfs, bytes.
 _BLOCK = 4096
@@ -90,6 +90,7 @@ class Operations(pyfuse3.Operations):
             StateDirectory: StateDirectories(self._entries, filing),
             AboutDirectory: AboutDirectories(self._entries),
         }
+        self._ownership = Ownership(tree, self._entries)
         self._last_handle = 0
         self._files: dict[FileHandleT, tuple[Handle, InodeT, int]] = {}
         self._directories: dict[FileHandleT, Listing] = {}
@@ -127,7 +128,7 @@ class Operations(pyfuse3.Operations):
         """
         node = self._inodes.node(inode)
         if fields.update_mode or fields.update_uid or fields.update_gid:
-            await self._set_owner(inode, node, attr, fields, ctx.pid)
+            await self._ownership.change(inode, attr, fields, ctx.pid)
         if fields.update_size:
             if not isinstance(node, VerbFile):
                 raise NotPermitted("a message does not change")
@@ -135,33 +136,6 @@ class Operations(pyfuse3.Operations):
                 self._files[fh][0].truncate(attr.st_size)
             await node.control.truncate(self._service, node.queue)
         return await self._entries.attributes(inode)
-
-    async def _set_owner(
-        self, inode: InodeT, node: Node, attr: EntryAttributes, fields: SetattrFields, pid: int
-    ) -> None:
-        if isinstance(node, VerbFile) and pid in node.openers:  # fchmod(2) does not say through which file it comes
-            return
-        old = await self._entries.attributes(inode)
-        owner = Owner(
-            uid=attr.st_uid if fields.update_uid else old.st_uid,
-            gid=attr.st_gid if fields.update_gid else old.st_gid,
-            mode=(attr.st_mode if fields.update_mode else old.st_mode) & _PERMISSIONS,
-        )
-        if isinstance(node, QueueDirectory):
-            await self._tree.set_owner(node.queue, owner)
-        elif isinstance(node, StateDirectory):
-            await self._tree.set_file_owner(node.queue, node.state, owner)
-        elif isinstance(node, VerbFile) and node.queue:
-            await self._tree.set_file_owner(node.queue, node.control.name, owner)
-        else:
-            raise NotPermitted("the owner and mode of this follow those of its directory")
-        self._inodes.forget_attributes(self._inodes.queue_of(inode))
-
-    async def _require(self, inode: InodeT, flags: int, ctx: RequestContext) -> None:
-        """Look whether the mode of a directory lets *ctx* in; what the kernel knows of it may be out of date."""
-        if ctx.uid:
-            seen = await self._entries.attributes(inode)
-            access.require(Owner(uid=seen.st_uid, gid=seen.st_gid, mode=seen.st_mode & _PERMISSIONS), flags, ctx)
 
     async def statfs(self, ctx: RequestContext) -> StatvfsData:  # noqa: ARG002 - pyfuse3's form
         """Answer df and its like: what the store takes up and what is free for it; each file is a message."""
@@ -180,8 +154,8 @@ class Operations(pyfuse3.Operations):
     async def mkdir(self, parent_inode: InodeT, name: FileNameT, mode: ModeT, ctx: RequestContext) -> EntryAttributes:
         """Make a queue; it is the caller's, and its group the parent's where that has the set-group-ID bit."""
         parent = self._inodes.directory(parent_inode)
-        await self._require(parent_inode, os.O_WRONLY, ctx)
-        owner = Owner(uid=ctx.uid, gid=ctx.gid, mode=mode & _PERMISSIONS)
+        await self._ownership.require(parent_inode, os.O_WRONLY, ctx)
+        owner = Owner(uid=ctx.uid, gid=ctx.gid, mode=mode & PERMISSIONS)
         above = await self._entries.attributes(parent_inode)
         if above.st_mode & stat.S_ISGID:
             owner = Owner(uid=ctx.uid, gid=above.st_gid, mode=owner.mode | stat.S_ISGID)
@@ -190,13 +164,13 @@ class Operations(pyfuse3.Operations):
     async def rmdir(self, parent_inode: InodeT, name: FileNameT, ctx: RequestContext) -> None:
         """Remove a queue that has nothing in it."""
         parent = self._inodes.directory(parent_inode)
-        await self._require(parent_inode, os.O_WRONLY, ctx)
+        await self._ownership.require(parent_inode, os.O_WRONLY, ctx)
         await self._kinds[type(parent)].rmdir(parent, name)
 
     async def unlink(self, parent_inode: InodeT, name: FileNameT, ctx: RequestContext) -> None:
         """Remove a message's file."""
         parent = self._inodes.directory(parent_inode)
-        await self._require(parent_inode, os.O_WRONLY, ctx)
+        await self._ownership.require(parent_inode, os.O_WRONLY, ctx)
         await self._kinds[type(parent)].unlink(parent, name)
 
     async def rename(
@@ -214,7 +188,7 @@ class Operations(pyfuse3.Operations):
         parent = self._inodes.directory(parent_inode_old)
         target = self._inodes.directory(parent_inode_new)
         for inode in (parent_inode_old, parent_inode_new):
-            await self._require(inode, os.O_WRONLY, ctx)
+            await self._ownership.require(inode, os.O_WRONLY, ctx)
         await self._kinds[type(parent)].rename(parent, name_old, target, name_new)
 
     async def create(
@@ -246,7 +220,7 @@ class Operations(pyfuse3.Operations):
     async def opendir(self, inode: InodeT, ctx: RequestContext) -> FileHandleT:
         """Open a directory."""
         node = self._inodes.directory(inode)
-        await self._require(inode, os.O_RDONLY, ctx)
+        await self._ownership.require(inode, os.O_RDONLY, ctx)
         handle = self._next_handle()
         self._directories[handle] = self._kinds[type(node)].listing(node, ctx.pid)
         return handle

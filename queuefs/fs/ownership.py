@@ -1,0 +1,64 @@
+"""The owner and mode of directories and control files: changed, and looked at where the kernel may know old ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from queuefs.errors import NotPermitted
+from queuefs.fs import access
+from queuefs.fs.nodes import QueueDirectory, StateDirectory, VerbFile
+from queuefs.message import Owner
+
+if TYPE_CHECKING:
+    from pyfuse3 import EntryAttributes, InodeT, RequestContext, SetattrFields
+
+    from queuefs.fs.entries import Entries
+    from queuefs.tree import Tree
+
+#: The bits of a mode that chmod(2) sets.
+PERMISSIONS = 0o7777
+
+
+class Ownership:
+    """Whose the files of a mount are."""
+
+    def __init__(self, tree: Tree, entries: Entries) -> None:
+        """Keep owners in *tree*; *entries* show them."""
+        self._tree = tree
+        self._entries = entries
+        self._inodes = entries.inodes
+
+    async def change(self, inode: InodeT, attr: EntryAttributes, fields: SetattrFields, pid: int) -> None:
+        """Take over what *attr* has of owner, group and mode, for the thread *pid*; the kernel has seen that it may.
+
+        Raises:
+            NotPermitted: *inode* has no owner and mode of its own.
+        """
+        node = self._inodes.node(inode)
+        if isinstance(node, VerbFile) and pid in node.openers:  # fchmod(2) does not say through which file it comes
+            return
+        old = await self._entries.attributes(inode)
+        owner = Owner(
+            uid=attr.st_uid if fields.update_uid else old.st_uid,
+            gid=attr.st_gid if fields.update_gid else old.st_gid,
+            mode=(attr.st_mode if fields.update_mode else old.st_mode) & PERMISSIONS,
+        )
+        if isinstance(node, QueueDirectory):
+            await self._tree.set_owner(node.queue, owner)
+        elif isinstance(node, StateDirectory):
+            await self._tree.set_file_owner(node.queue, node.state, owner)
+        elif isinstance(node, VerbFile) and node.queue:
+            await self._tree.set_file_owner(node.queue, node.control.name, owner)
+        else:
+            raise NotPermitted("the owner and mode of this follow those of its directory")
+        self._inodes.forget_attributes(self._inodes.queue_of(inode))
+
+    async def require(self, inode: InodeT, flags: int, caller: RequestContext) -> None:
+        """Look whether the mode of a directory lets *caller* in; what the kernel knows of it may be out of date.
+
+        Raises:
+            AccessDenied: it does not.
+        """
+        if caller.uid:
+            seen = await self._entries.attributes(inode)
+            access.require(Owner(uid=seen.st_uid, gid=seen.st_gid, mode=seen.st_mode & PERMISSIONS), flags, caller)
