@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from queuefs.fs.enqueueing import open_enqueue
 from queuefs.fs.reading import DequeueHandle, EventsHandle, MessagesHandle, TextHandle, WaitHandle
-from queuefs.fs.writing import ClearHandle, ConfigHandle, CtlLines, LinesHandle, SettleLines, open_enqueue
+from queuefs.fs.writing import ClearHandle, ConfigHandle, CtlLines, LinesHandle, SettleLines
 from queuefs.lifecycle import Verb
 from queuefs.message import Counts
 from queuefs.options import (
