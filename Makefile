@@ -116,6 +116,13 @@ $(VENV)/.tests: $(VENV)/.installed
 	command -v perl >/dev/null || missing="$$missing perl"
 	command -v getfattr >/dev/null || missing="$$missing attr"
 	[ -x /usr/lib/cargo/bin/coreutils/cat ] || missing="$$missing rust-coreutils"
+	for program in file fish lsof rsync zip zsh; do
+	    command -v $$program >/dev/null || missing="$$missing $$program"
+	done
+	command -v inotifywait >/dev/null || missing="$$missing inotify-tools"
+	command -v gio >/dev/null || missing="$$missing libglib2.0-bin"
+	command -v trash-put >/dev/null || missing="$$missing trash-cli"
+	command -v vim >/dev/null || command -v vim.tiny >/dev/null || missing="$$missing vim-tiny"
 	[ -z "$$missing" ] || apt_install $$missing
 	if ! command -v redis-server >/dev/null; then
 	    apt_install redis-server
