@@ -25,7 +25,7 @@ IDS_AT_ONCE = 100
 _BYTES_AT_ONCE = 4 * PIECE_BYTES
 
 #: How many messages are weighed by one script, and how often all are, while they change.
-_WEIGHED_AT_ONCE = 1000
+_WEIGHED_AT_ONCE = 500
 _ATTEMPTS = 3
 
 #: The parts of a queue that have ids of messages.
