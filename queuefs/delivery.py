@@ -32,6 +32,9 @@ class Claims(Protocol):
     async def ack(self, receipts: Sequence[Ref]) -> None:
         """Settle claims for good; never suspends."""
 
+    async def bury(self, receipts: Sequence[Ref]) -> None:
+        """Set messages aside whose payloads are damaged; never suspends."""
+
 
 class Delivery:
     """One open of `dequeue`: one claim of one or more messages, the same bytes at every offset, then the end.
@@ -91,11 +94,15 @@ class Delivery:
         return text
 
     async def close(self) -> None:
-        """Take the claims back of which not all was replied; never suspends (see `queuefs.handover`)."""
+        """Take the claims back of which not all was replied, and set aside what can't be read; never suspends."""
         if not self._receipts:
             return
         read = bisect_right(self._ends, self._sent)
-        if read < len(self._receipts):
-            await self._claims.undo(self._receipts[read:])
+        damaged = [] if self._text is None or isinstance(self._text, bytes) else self._text.damaged()
+        unread = [self._receipts[place] for place in range(read, len(self._receipts)) if place not in damaged]
+        if unread:
+            await self._claims.undo(unread)
+        if damaged:  # undone, each would be the next one again, and in the way for ever
+            await self._claims.bury([self._receipts[place] for place in damaged if place >= read])
         if self._acks and read:
             await self._claims.ack(self._receipts[:read])

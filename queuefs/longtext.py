@@ -39,7 +39,18 @@ _encode = msgspec.json.Encoder().encode
 class LongText:
     """The text of one message whose payload is not at hand."""
 
-    __slots__ = ("_backend", "_cuts", "_encode", "_head", "_line", "_message", "_queue", "_tail", "starts")
+    __slots__ = (
+        "_backend",
+        "_cuts",
+        "_encode",
+        "_head",
+        "_line",
+        "_message",
+        "_queue",
+        "_tail",
+        "is_damaged",
+        "starts",
+    )
 
     def __init__(self, backend: Backend, queue: QueueId, message: Message, line: bytes | None) -> None:
         """Prepare; nothing is read yet.
@@ -55,6 +66,8 @@ class LongText:
         self._message = message
         self._line = line
         self._head = self._tail = b""
+        #: Whether a part of the payload was found missing or changed.
+        self.is_damaged = False
         self._encode: Callable[[bytes], bytes] = bytes
         #: Where the pieces begin in the payload, and its end.
         self._cuts: list[int] = []
@@ -117,6 +130,7 @@ class LongText:
             text = b""
         text = (self._head if number == 0 else b"") + text + (self._tail if number == self.count - 1 else b"")
         if len(text) != self.starts[number + 1] - self.starts[number]:
+            self.is_damaged = True
             raise StoreDamaged(f"the payload of message {self._message.id} is not what it was a moment ago")
         return text
 
@@ -127,10 +141,15 @@ class LongText:
 
     async def _read(self, start: int, end: int) -> bytes:
         message = self._message.id
-        data = await self._backend.read(self._queue, message, offset=start, size=end - start)
+        try:
+            data = await self._backend.read(self._queue, message, offset=start, size=end - start)
+        except StoreDamaged:
+            self.is_damaged = True
+            raise
         if data is None:
             raise MessageGone(f"message {message} has left the queue while it was read")
         if len(data) < end - start:
+            self.is_damaged = True
             raise StoreDamaged(f"the payload of message {message} ends at byte {start + len(data)}")
         return data
 
@@ -167,6 +186,10 @@ class Texts:
         """Find out how long they are, for `len`."""
         async with self._lock:
             await self._measure(None)
+
+    def damaged(self) -> list[int]:
+        """Return which of them were found damaged, by their places."""
+        return [place for place, text in enumerate(self._texts) if not isinstance(text, bytes) and text.is_damaged]
 
     def __len__(self) -> int:
         """Return how long they are, as far as they have been measured."""

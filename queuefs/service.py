@@ -326,3 +326,6 @@ class _Claims:
 
     async def ack(self, receipts: Sequence[Ref]) -> None:
         await self._service.settling.ack_read(self._queue, receipts)
+
+    async def bury(self, receipts: Sequence[Ref]) -> None:
+        await self._service.settling.bury_damaged(self._queue, receipts)

@@ -17,14 +17,14 @@ from queuefs.errors import (
     StaleReceipt,
 )
 from queuefs.lifecycle import Verb
-from queuefs.message import Ref
+from queuefs.message import Ref, Verdict
 from queuefs.options import ExtendOptions, NackOptions
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from queuefs.config import Config
-    from queuefs.message import MessageId, QueueId, Verdict
+    from queuefs.message import MessageId, QueueId
     from queuefs.options import Options
     from queuefs.parts import Parts
 
@@ -37,6 +37,9 @@ LAPSED_SECONDS = 0.05
 
 #: Why a pending message is dead.
 MOVED_THERE = "moved to dead/"
+
+#: Why a message is dead whose reader found that the store has lost a part of it.
+DAMAGED = "its payload is damaged"
 
 #: What can be done to all at once that are dead, or that are done.
 OF_ALL = frozenset({Verb.DROP, Verb.PRUNE})
@@ -174,6 +177,17 @@ class Settling:
             lambda: self._backend.ack(queue, receipts, now=self._clock.now(), keep=keep),
         )
         await self._handover.until_done(queue, ack.call, self._teller(queue, ack))
+
+    async def bury_damaged(self, queue: QueueId, receipts: Sequence[Ref]) -> None:
+        """Set messages aside that their readers found damaged; never suspends."""
+        keep = self._configs.known(queue).keep
+        verdicts = [Verdict(ref=receipt, dead=True, reason=DAMAGED) for receipt in receipts]
+        burial = _Settlement(
+            receipts,
+            [Verb.BURY] * len(receipts),
+            lambda: self._backend.nack(queue, verdicts, now=self._clock.now(), keep=keep),
+        )
+        await self._handover.until_done(queue, burial.call, self._teller(queue, burial))
 
     async def by_name(self, verb: Verb, queue: QueueId, ref: Ref | None) -> None:
         """Pause, resume, cancel, bury, retry, drop or prune a message; None is all, of the dead ones or the records.

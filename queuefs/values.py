@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: No duration is longer, seconds: a bound that nobody needs catches a slip of the keyboard.
 MAX_SECONDS = 10 * 366 * 86400
 
-#: SQLite's own limit of one value is a little below 2 GiB, and a message is held in memory while it is handed over.
+#: A limit that no message needs to pass: what a mistake can take of a disk is bounded.
 LARGEST_MESSAGE_BYTES = 1024 * 1024 * 1024
 
 #: No number of bytes or messages is higher: what SQLite and Redis count without loss in every place (2^53).

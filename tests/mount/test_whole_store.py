@@ -183,3 +183,25 @@ def test_a_damaged_message_is_named_and_set_aside_and_the_rest_flows(
         assert (mount.path / ".queuefs" / "check").read_text() == "ok\n"
         put(jobs, b"next")
         assert take_all(jobs) == [b"next"]
+
+
+def test_a_big_message_that_lost_a_part_is_set_aside_by_its_reader(tmp_path: Path) -> None:
+    url = f"sqlite://{tmp_path}/queue.db"
+    with mounted(url) as mount:
+        mount.expect_in_log("back end failed")
+        jobs = mount.path / "jobs"
+        jobs.mkdir()
+        bad, good = enqueue(jobs, b"b" * 900_000), enqueue(jobs, b"good")
+        with (jobs / "enqueue,priority=1").open("wb", buffering=0) as file:
+            for _ in range(4):
+                file.write(b"x" * 1_000_000)
+        bad = ls(jobs / "pending")[0]
+        with sqlite3.connect(url.removeprefix("sqlite://")) as db:
+            db.execute("DELETE FROM chunk WHERE id = ? AND position > 2000000", (int(bad),))
+        db.close()
+
+        assert "Input/output error" in sh("cat dequeue,raw > /dev/null", jobs).stderr
+        assert ls(jobs / "dead") == [bad]
+        assert os.getxattr(jobs / "dead" / bad, "user.queuefs.reason") == b"its payload is damaged"
+        assert [payload[:4] for payload in take_all(jobs)] == [b"bbbb", b"good"]
+        assert good
