@@ -128,7 +128,7 @@ class Operations(pyfuse3.Operations):
         """
         node = self._inodes.node(inode)
         if fields.update_mode or fields.update_uid or fields.update_gid:
-            await self._ownership.change(inode, attr, fields, ctx.pid)
+            await self._ownership.change(inode, attr, fields, ctx)
         if fields.update_size:
             if not isinstance(node, VerbFile):
                 raise NotPermitted("a message does not change")

@@ -28,16 +28,21 @@ class Ownership:
         self._entries = entries
         self._inodes = entries.inodes
 
-    async def change(self, inode: InodeT, attr: EntryAttributes, fields: SetattrFields, pid: int) -> None:
-        """Take over what *attr* has of owner, group and mode, for the thread *pid*; the kernel has seen that it may.
+    async def change(self, inode: InodeT, attr: EntryAttributes, fields: SetattrFields, caller: RequestContext) -> None:
+        """Take over what *attr* has of owner, group and mode; the kernel has seen that *caller* may, by what it knows.
 
         Raises:
-            NotPermitted: *inode* has no owner and mode of its own.
+            NotPermitted: *inode* has no owner and mode of its own, or *caller* is not its owner any more.
         """
         node = self._inodes.node(inode)
-        if isinstance(node, VerbFile) and pid in node.openers:  # fchmod(2) does not say through which file it comes
+        # fchmod(2) does not say through which file it comes.
+        if isinstance(node, VerbFile) and caller.pid in node.openers:
             return
+        queue = self._inodes.queue_of(inode)
+        await self._tree.get(queue, fresh=True)  # what another daemon has changed a moment ago is not to be undone
         old = await self._entries.attributes(inode)
+        if caller.uid not in (0, old.st_uid):
+            raise NotPermitted("it belongs to somebody else by now")
         owner = Owner(
             uid=attr.st_uid if fields.update_uid else old.st_uid,
             gid=attr.st_gid if fields.update_gid else old.st_gid,
@@ -51,7 +56,7 @@ class Ownership:
             await self._tree.set_file_owner(node.queue, node.control.name, owner)
         else:
             raise NotPermitted("the owner and mode of this follow those of its directory")
-        self._inodes.forget_attributes(self._inodes.queue_of(inode))
+        self._inodes.forget_attributes(queue)
 
     async def require(self, inode: InodeT, flags: int, caller: RequestContext) -> None:
         """Look whether the mode of a directory lets *caller* in; what the kernel knows of it may be out of date.

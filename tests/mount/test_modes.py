@@ -367,3 +367,37 @@ def test_a_change_on_another_host_counts_however_much_the_kernel_keeps(
             assert errno.EACCES == refusal(EVE, os.rename, same / "pending" / name, same / "dead" / name)
             jobs.chmod(0o777)
         assert [name] == os.listdir(jobs / "pending")
+
+
+def test_a_change_on_another_host_is_not_undone_by_one_made_here(redis_server: RedisServer, tmp_path: Path) -> None:
+    url = f"{redis_server.url}?prefix={tmp_path.name}"
+    with mounted(url) as here, mounted(url) as there:
+        jobs, same = here.path / "jobs", there.path / "jobs"
+        made(ROOT, jobs, 0o777)
+        eventually((same / "ack").exists)
+        for group in range(1, 30):
+            for name in ("", "ack"):
+                (jobs / name).chmod(0o700 + group)
+                os.chown(same / name, -1, group)
+
+                seen = (0, group, 0o700 + group)
+                eventually(lambda file=jobs / name, seen=seen: owned(file) == seen)  # type: ignore[misc]
+
+
+def test_who_was_the_owner_until_a_moment_ago_on_another_host_changes_nothing(
+    redis_server: RedisServer, tmp_path: Path
+) -> None:
+    url = f"{redis_server.url}?prefix={tmp_path.name}"
+    with mounted(url) as here, mounted(url) as there:
+        for mount in (here, there):
+            mount.path.parent.chmod(0o711)
+        jobs, same = here.path / "jobs", there.path / "jobs"
+        made(ROOT, jobs, 0o755)
+        eventually(same.exists)
+        for _ in range(5):
+            os.chown(jobs, ANN.uid, ANN.gid)
+            eventually(lambda: owned(same)[0] == ANN.uid)
+            os.chown(jobs, BEN.uid, BEN.gid)
+            assert errno.EPERM == refusal(ANN, os.chmod, same, 0o777)
+            assert errno.EPERM == refusal(ANN, os.chown, same, -1, TEAM)
+        assert (BEN.uid, BEN.gid, 0o755) == owned(jobs)
