@@ -194,6 +194,8 @@ class Play(Staging):
                     ended = records[-1].ended if records else None
                 else:
                     page = await side.backend.page(side.queues[number], state, after=place, limit=limit, lifo=lifo)
+                    there = await side.backend.places(side.queues[number], state, after=place, limit=limit, lifo=lifo)
+                    assert list(there) == [each.place for each in page]
                     found += page
                     place = page[-1].place if page else None
                 if ended is None and place is None:

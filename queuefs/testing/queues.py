@@ -124,6 +124,7 @@ class QueueContract(Contract):
             lambda: backend.page(number, State.PENDING, after=None, limit=1),
             lambda: backend.page(number, State.PROCESSING, after=None, limit=1),
             lambda: backend.page(number, State.DEAD, after=None, limit=1),
+            lambda: backend.places(number, State.PENDING, after=None, limit=1),
             lambda: backend.records(number, after=None, limit=1, now=START),
             lambda: backend.find_records(number, [message], now=START),
             lambda: backend.read(number, message, offset=0, size=1),
