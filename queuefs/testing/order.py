@@ -14,7 +14,23 @@ from queuefs.backend import Settled
 from queuefs.errors import QueueExists, QueueNotFound
 from queuefs.lifecycle import State
 from queuefs.message import ROOT, Counts, Draft, Message, MessageId, QueueId, Ref, Verdict
-from queuefs.testing.base import ANY, LATER, LEASE, OWNER, START, Contract, bury, nack, put, stage, take, take_one
+from queuefs.testing.base import (
+    ANY,
+    KEEP,
+    LATER,
+    LEASE,
+    OWNER,
+    START,
+    Contract,
+    bury,
+    nack,
+    new_queue,
+    pending,
+    put,
+    stage,
+    take,
+    take_one,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
@@ -95,6 +111,41 @@ class OrderContract(Contract):
         done = [Settled.DONE]
         assert [list(await step) for step in steps] == [*[done] * 5, [Settled.CANCELLED], done, [Settled.UNKNOWN]]
 
+    async def test_what_is_filed_has_changed_for_the_next_call(self, backend: Backend, queue: QueueId) -> None:
+        """Burial, retry, move, claim by name, ack and prune without waiting in between, with a look after each."""
+        target = await new_queue(backend, "target")
+        message = await put(backend, queue, b"abc")
+        order = [State.PENDING, State.PROCESSING, State.DEAD]
+
+        def look(number: QueueId) -> list[Awaitable[Sequence[Message]]]:
+            return [backend.page(number, state, after=None, limit=9) for state in order]
+
+        steps: list[Awaitable[Sequence[Settled]]] = [backend.bury(queue, [message])]
+        looks = [look(queue)]
+        steps.append(backend.retry(queue, None, now=START))
+        moving = backend.move(queue, message, target=target, room=ANY)
+        looks += [look(queue), look(target)]
+        steps.append(backend.take(target, [message], lease=LEASE, now=START))
+        looks.append(look(target))
+        piece = backend.read(target, message, offset=1, size=1)
+        steps.append(backend.ack(target, [Ref(message, 1)], now=START, keep=KEEP))
+        looks.append(look(target))
+        kept = backend.records(target, after=None, limit=9, now=START)
+        steps.append(backend.prune(target, None))
+        left = backend.records(target, after=None, limit=9, now=START)
+        shown = [[[each.id for each in await page] for page in pages] for pages in looks]
+        none: list[MessageId] = []
+        assert shown == [
+            [none, none, [message]],
+            [none, none, none],
+            [[message], none, none],
+            [none, [message], none],
+            [none, none, none],
+        ]
+        assert ([record.id for record in await kept], list(await left), await piece) == ([message], [], b"b")
+        assert [list(await step) for step in steps] == [[Settled.DONE]] * 5
+        assert await moving is Settled.DONE
+
     async def test_a_key_is_taken_by_the_first_call(self, backend: Backend, queue: QueueId) -> None:
         """Of publications that are on their way, the one that was called for first wins."""
         draft = Draft(key="key")
@@ -152,6 +203,12 @@ class OrderContract(Contract):
             assert await backend.find_key(queue, "key", now=START, window=0) is None
             await backend.set_config(queue, b"a", expected=b"")
             await backend.cancel(queue, [message], now=START)
+            await backend.move(queue, await put(backend, queue), target=queue, room=ANY)
+            await backend.page(queue, State.PENDING, after=None, limit=1)
+            await backend.bury(queue, await pending(backend, queue))
+            await backend.drop(queue, None)
+            await backend.records(queue, after=None, limit=1, now=START)
+            await backend.space()
             await backend.tick(now=LATER, limit=10)
             await backend.stats(queue)
             assert await backend.counts(queue) == Counts(0, 0)
