@@ -208,7 +208,8 @@ class Backend(Protocol):
 
         Raises:
             QueueFull: it does not fit; nothing was stored and no id was given.
-            IdInUse: the queue has something of the id that was asked for (an unacknowledged, dead or staged message).
+            IdInUse: something has the id that was asked for (an unacknowledged, dead or staged message): in this
+                queue, and if the store sees that, in another.
             IdsExhausted: no higher id is left; now and for ever.
             StoreFull: nothing was stored.
         """

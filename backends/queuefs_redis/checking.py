@@ -115,11 +115,9 @@ class Checking(Calls):
                 break
         sentences = []
         for queue, those in strays.items():
-            said = _REGISTRY[b"kept"].format(number=int(queue))
-            dropped = b"0"
-            if mends:
-                dropped = await self._submit(Request("drop_strays", queue, *those, decode=bytes))
-            if dropped != b"2":  # it was made meanwhile
+            dropped = await self._submit(Request("drop_strays", queue, int(mends), *those, decode=bytes))
+            if dropped != b"2":
+                said = _REGISTRY[b"kept"].format(number=int(queue))
                 sentences.append(_said(said, mends, good=dropped == b"1"))
         return sentences
 

@@ -54,14 +54,14 @@ class Archive:
     # A batch ------------------------------------------------------------------------------------------------------
 
     def tell(self, queue: QueueId, keep: Retention | None) -> None:
-        """Let a queue keep what *keep* says from now on.
+        """Let a queue keep what *keep* says from now on; None says nothing.
 
         Raises:
             QueueNotFound: there is no such queue.
         """
-        account = self._store.ledger.account(queue)
         if keep is None:
             return
+        account = self._store.ledger.account(queue)
         records = max(0, min(keep.records, _MANY))
         if (account.keep_records, account.keep_seconds) != (records, keep.seconds):
             account = self._store.ledger.change(queue)

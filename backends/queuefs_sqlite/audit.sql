@@ -69,7 +69,7 @@ SELECT {row} FROM messages WHERE id > ? AND box NOT IN (SELECT box FROM trash) O
 
 -- name: audit_chunks
 -- The rows of a payload beside the first, in order.
-SELECT rowid, position, data FROM chunk WHERE id = ? ORDER BY position;
+SELECT rowid, position, CAST(data AS BLOB) FROM chunk WHERE id = ? ORDER BY position;
 
 -- name: audit_tree
 -- Queues that can't be reached from the root.
@@ -112,6 +112,14 @@ INSERT OR IGNORE INTO chunk (id, position, data) VALUES (?, ?, zeroblob(?));
 -- name: repair_fill_body
 -- Likewise for the first row.
 INSERT OR IGNORE INTO body (id, data) VALUES (?, zeroblob(?));
+
+-- name: repair_body_type
+-- Bytes again, where a hand at the file has left text.
+UPDATE body SET data = CAST(data AS BLOB) WHERE id = ? AND typeof(data) <> 'blob';
+
+-- name: repair_chunk_type
+-- Likewise for the rows after it.
+UPDATE chunk SET data = CAST(data AS BLOB) WHERE id = ? AND typeof(data) <> 'blob';
 
 -- name: repair_drop_chunk
 -- A row of payload that belongs to nothing.

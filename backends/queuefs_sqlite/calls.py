@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from queuefs.backend import Traits
-from queuefs_sqlite.engine import Engine, Piece
+from queuefs_sqlite.pieces import Piece
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Hashable
 
     from queuefs.groupcommit import GroupCommit
     from queuefs.message import QueueId
+    from queuefs_sqlite.engine import Engine
     from queuefs_sqlite.ledger import Account
     from queuefs_sqlite.store import Store
 

@@ -13,8 +13,6 @@ What a batch promises:
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import outcome
@@ -22,12 +20,14 @@ import structlog
 
 from queuefs.errors import BackendError, BackendUnavailable, OutcomeUnknown, QueueFSError, StoreFull, StoreUnusable
 from queuefs_sqlite import faults, trash, upkeep
-from queuefs_sqlite.database import checkpoint, open_database, open_to_look
+from queuefs_sqlite.database import checkpoint, open_database
+from queuefs_sqlite.lookers import Lookers
 from queuefs_sqlite.names import Names
+from queuefs_sqlite.pieces import Piece, portions
 from queuefs_sqlite.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from queuefs_sqlite.files import Reserve
@@ -35,27 +35,12 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-#: The payload bytes of one transaction: what the log has to hold beside the database.
-_PORTION_BYTES = 8 << 20
 #: Payloads from here on are looked at before they are tried: one of 30 MB that fits the log and then not the database
 #: could not be moved out of the log again, whatever the reserve.
 _BIG_BYTES = 1 << 20
 _PAGE_BYTES = 4096
 #: Free pages that a new message may need beside those of its payload, for all the indexes.
 _SPARE_PAGES = 16
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """One operation of the contract on its way to the writer thread."""
-
-    act: Callable[[Store], Any]
-    #: False: it only looks; a batch of such makes no commit.
-    writes: bool
-    #: It stores something new, and is refused when the disk is full.
-    grows: bool = False
-    #: The payload bytes it brings.
-    weight: int = 0
 
 
 class _CommitFailed(Exception):
@@ -71,8 +56,9 @@ class Engine:
         self._store = store
         self._reserve = reserve
         self._names = Names(location)
+        #: Connections beside this one.
+        self.lookers = Lookers(location)
         self._is_lost = False
-        self._lookers: set[sqlite3.Connection] = set()
         #: Why nothing can be served, as it was logged.
         self._trouble: str | None = None
         #: How many pieces are done, and the trio thread may look at their results in the ledger.
@@ -93,31 +79,16 @@ class Engine:
         """Whether what is in memory is known to be what is in the file."""
         return not self._is_lost and self._trouble is None
 
-    @contextmanager
-    def looker(self) -> Iterator[sqlite3.Connection]:
-        """Open another connection, that only looks; what it is at ends with an error when it stands in the way."""
-        with closing(open_to_look(self._location)) as db:
-            self._lookers.add(db)
-            try:
-                yield db
-            finally:
-                self._lookers.discard(db)
-
-    def _interrupt_lookers(self) -> None:
-        """Let nobody else hold the log."""
-        for db in list(self._lookers):
-            db.interrupt()
-
     def run(self, batch: Sequence[Piece]) -> list[outcome.Outcome[Any]]:
         """Carry out a batch; see `GroupCommit`."""
         try:
-            return [answer for portion in _portions(batch) for answer in self._portion(portion)]
+            return [answer for portion in portions(batch) for answer in self._portion(portion)]
         finally:
             self.done += len(batch)
 
     def close(self) -> None:
         """Leave a database without a log."""
-        self._interrupt_lookers()
+        self.lookers.interrupt()
         try:
             checkpoint(self._store.db)
         except sqlite3.Error as error:
@@ -249,7 +220,7 @@ class Engine:
 
         Its file is not cut: the next program to look for room would get it, and we would have no log.
         """
-        self._interrupt_lookers()
+        self.lookers.interrupt()
         try:
             checkpoint(self._store.db, mode="RESTART")
             if self._store.trash:
@@ -279,7 +250,7 @@ class Engine:
         """Open the file anew after a failure, and read from it what is true."""
         known_id = self._store.ledger.known_id
         self._names.forget_log()
-        self._interrupt_lookers()
+        self.lookers.interrupt()
         self._store.db.close()
         try:
             db = open_database(self._location, may_create=False)
@@ -310,16 +281,3 @@ class Engine:
             self._trouble = trouble
             log.error("back end unavailable", reason=trouble)
         raise BackendUnavailable(trouble)
-
-
-def _portions(batch: Sequence[Piece]) -> Iterator[list[Piece]]:
-    """Divide a batch where its payloads are too much for one transaction."""
-    portion: list[Piece] = []
-    weight = 0
-    for piece in batch:
-        if portion and weight + piece.weight > _PORTION_BYTES:
-            yield portion
-            portion, weight = [], 0
-        portion.append(piece)
-        weight += piece.weight
-    yield portion

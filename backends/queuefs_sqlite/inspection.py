@@ -48,7 +48,7 @@ async def _look(engine: Engine, check: Callable[[Snapshot], Iterable[Finding]]) 
 
 def _look_in_thread(engine: Engine, check: Callable[[Snapshot], Iterable[Finding]]) -> list[Finding]:
     try:
-        with engine.looker() as db:
+        with engine.lookers.one() as db:
             db.set_progress_handler(_is_cancelled, _INSTRUCTIONS)
             return list(check(Snapshot(db)))
     except sqlite3.Error as error:

@@ -77,6 +77,8 @@ def recount(row: Row, found: Examined) -> Step:
 
 def _measure(store: Store, row: Row, found: Examined) -> None:
     store.run_many("repair_drop_chunk", [(rowid, row.id) for rowid in found.extra])
+    store.run("repair_body_type", row.id)
+    store.run("repair_chunk_type", row.id)
     there = _find(store, row.id)
     if there is not None:
         queue, now = there

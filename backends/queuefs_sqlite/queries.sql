@@ -186,18 +186,18 @@ SELECT id FROM messages INDEXED BY messages_delayed WHERE box = ? AND state = 3 
 UPDATE messages SET state = 1 WHERE id = ?;
 
 -- name: body
--- The first bytes of a message.
-SELECT data FROM body WHERE id = ?;
+-- The first bytes of a message. (A hand at the file may have left text where a BLOB was: its checksum will tell.)
+SELECT CAST(data AS BLOB) FROM body WHERE id = ?;
 
 -- name: chunks
 -- The bytes after them, in order.
-SELECT data FROM chunk WHERE id = ? ORDER BY position;
+SELECT CAST(data AS BLOB) FROM chunk WHERE id = ? ORDER BY position;
 
 -- name: body_piece
 -- What the first bytes have of the bytes from one on (of so many): how many they are, and those wanted. SQLite reads a
 -- whole row for a part of it; one longer than so many bytes is left to be read otherwise.
 SELECT length(data), CASE WHEN length(data) BETWEEN ?2 + 1 AND ?4 THEN substr(data, ?2 + 1, ?3) END
-FROM body WHERE id = ?1;
+FROM body WHERE id = ?1 AND typeof(data) = 'blob';
 
 -- name: chunk_pieces
 -- What each of the rows after them has of those from one byte on and before another.
@@ -205,7 +205,7 @@ SELECT rowid, position, length(data), CASE
     WHEN length(data) <= ?4 THEN substr(data, max(?2 - position, 0) + 1, ?3 - max(position, ?2)) END
 FROM chunk
 WHERE id = ?1 AND position >= ifnull((SELECT max(position) FROM chunk WHERE id = ?1 AND position <= ?2), 0)
-    AND position < ?3
+    AND position < ?3 AND typeof(data) = 'blob'
 ORDER BY position;
 
 -- name: claim

@@ -8,12 +8,12 @@ from queuefs.backend import Settled
 from queuefs.message import Stats
 from queuefs_sqlite import picking
 from queuefs_sqlite.naming import each
-from queuefs_sqlite.rows import PROCESSING, Row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from queuefs.message import Message, MessageId, QueueId
+    from queuefs_sqlite.rows import Row
     from queuefs_sqlite.store import Store
 
 
@@ -34,15 +34,7 @@ def claim(
     for row, data in heads:
         store.run("claim", until, now, row.id)
         delayed += row.is_delayed
-        claimed = row._replace(
-            state=PROCESSING,
-            lease_until=until,
-            claimed_at=now,
-            due=None,
-            claims=row.claims + 1,
-            attempt=row.attempt + 1,
-        )
-        messages.append(claimed.message(data))
+        messages.append(row.claimed(now=now, until=until).message(data))
     account = store.ledger.change(queue)
     account.pending -= len(heads)
     account.delayed -= delayed

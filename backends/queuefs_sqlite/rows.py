@@ -17,20 +17,22 @@ class Row(NamedTuple):
     """A message's columns, as ``{row}`` in queries.sql selects them."""
 
     id: int
+    # What a claim changes; see `claimed`.
     state: int
-    size: int
-    rank: int
-    enqueued_at: float
     attempt: int
     claims: int
     lease_until: float | None
     due: float | None
+    claimed_at: float | None
+    # What it does not.
+    size: int
+    rank: int
+    enqueued_at: float
     expires_at: float | None
     cancelled: int
     key: str | None
     reason: str | None
     extra: bytes
-    claimed_at: float | None
     crc: int
     chunks: int
 
@@ -48,6 +50,10 @@ class Row(NamedTuple):
     def is_paused(self) -> bool:
         """Whether it counts as paused."""
         return self.state == PAUSED
+
+    def claimed(self, *, now: float, until: float) -> Row:
+        """Return what it is once it is handed out."""
+        return Row(self.id, PROCESSING, self.attempt + 1, self.claims + 1, until, None, now, *self[7:])
 
     def message(self, data: bytes | None) -> Message:
         """Return the value that leaves the back end."""
@@ -73,19 +79,19 @@ class Row(NamedTuple):
 
     def record(self, outcome: Outcome, *, now: float) -> RecordRow:
         """Return what may be kept of it, which ends at *now*."""
-        return RecordRow(
-            id=self.id,
-            finished_at=now,
-            status=Status.CANCELLED if self.cancelled else outcome.status,
-            size=self.size,
-            rank=self.rank,
-            attempt=self.attempt,
-            enqueued_at=self.enqueued_at,
-            claimed_at=self.claimed_at,
-            key=self.key,
-            reason=self.reason,
-            extra=self.extra,
-            detail=outcome.detail,
+        return RecordRow(  # by place, which takes half of the time: every ack makes one
+            self.id,
+            now,
+            Status.CANCELLED if self.cancelled else outcome.status,
+            self.size,
+            self.rank,
+            self.attempt,
+            self.enqueued_at,
+            self.claimed_at,
+            self.key,
+            self.reason,
+            self.extra,
+            outcome.detail,
         )
 
 

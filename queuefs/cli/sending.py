@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 #: Bytes that are read and written at a time.
 PIECE = 1024 * 1024
 
+#: More than an id and a newline have.
+_ID_BYTES = 64
+
 
 def send(queue: str, options: list[str], pieces: Iterator[bytes], size: int | None = None) -> str:
     """Enqueue *pieces* as one message, and return its id once it is stored and published.
@@ -33,7 +36,7 @@ def send(queue: str, options: list[str], pieces: Iterator[bytes], size: int | No
         while second:
             write_all(fd, second)
             second = next(pieces, b"")
-        return os.read(fd, PIECE).decode().rstrip("\n")
+        return os.read(fd, _ID_BYTES).decode().rstrip("\n")
 
 
 def send_lines(queue: str, options: list[str], pieces: Iterator[bytes]) -> None:
@@ -46,7 +49,7 @@ def send_lines(queue: str, options: list[str], pieces: Iterator[bytes]) -> None:
 def _send_nothing(queue: str, options: list[str]) -> str:
     """Enqueue an empty message: no write would reach the daemon, so the open itself says it."""
     with _spoiled_by_errors(_name(queue, ["empty", *options]), os.O_RDWR | os.O_TRUNC) as fd:
-        return os.read(fd, PIECE).decode().rstrip("\n")
+        return os.read(fd, _ID_BYTES).decode().rstrip("\n")
 
 
 def write_all(fd: int, data: bytes) -> None:

@@ -11,8 +11,8 @@ from queuefs.view.mounts import is_queue_name
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: More than `stats` and `config` ever have, bytes.
-_ENOUGH = 1024 * 1024
+#: Bytes that are read at a time: more than most files of a queue have. A larger buffer costs more than the call.
+_PIECE = 8192
 
 
 class Look(NamedTuple):
@@ -93,7 +93,10 @@ def read(queue: str, name: str) -> bytes:
     """Return what the file *name* of the queue at the path *queue* shows."""
     fd = os.open(f"{queue}/{name}", os.O_RDONLY | os.O_CLOEXEC)
     try:
-        return os.read(fd, _ENOUGH)
+        text = os.read(fd, _PIECE)
+        while text and len(text) % _PIECE == 0 and (more := os.read(fd, _PIECE)):
+            text += more
+        return text
     finally:
         os.close(fd)
 

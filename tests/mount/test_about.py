@@ -150,12 +150,13 @@ def test_metrics_are_read_whole_by_any_program(jobs: Path, shared_mount: Mount, 
 def test_it_can_only_be_read(shared_mount: Mount, name: str) -> None:
     file = about(shared_mount) / name
 
-    for command in (
+    commands: list[list[str | Path]] = [
         ["rm", file],
         ["mv", file, file.parent / "x"],
         ["chmod", "600", file],
         ["mkdir", file.parent / "q"],
-    ):
+    ]
+    for command in commands:
         done = subprocess.run(command, check=False, capture_output=True, text=True)
         assert "not permitted" in done.stderr
     with pytest.raises(PermissionError):

@@ -88,7 +88,7 @@ def test_a_part_can_be_exported(mount: Mount) -> None:
 def test_a_waiting_reader_gets_what_is_imported(mount: Mount, other: Mount) -> None:
     jobs, _ = fill(mount)
     (other.path / "jobs").mkdir()
-    reader = ["cat", other.path / "jobs" / "dequeue,wait,raw"]
+    reader = ["cat", str(other.path / "jobs" / "dequeue,wait,raw")]
     with subprocess.Popen(reader, stdout=subprocess.PIPE) as process:
         sh(f"cat {jobs.parent}/.queuefs/export > {other.path}/.queuefs/import", mount.path)
         assert process.communicate()[0] == b"one"

@@ -12,6 +12,7 @@ import pytest
 import redis
 
 from queuefs.errors import StoreUnusable
+from queuefs.message import Space
 from queuefs.registry import open_backend
 from tests.redis.stores import new_queue
 from tests.support.redis_server import RedisServer
@@ -144,6 +145,9 @@ async def test_commands_that_a_managed_server_forbids_are_not_needed(tmp_path: P
             )
         async with open_backend(f"redis://app:pw@127.0.0.1:{server.port}/0") as backend:
             await new_queue(backend)  # type: ignore[arg-type]  # any back end can
+            assert await backend.space() == Space(used=0, free=0, messages=0)
+            assert await backend.audit() == []
+            assert await backend.repair() == []
     finally:
         server.stop()
 

@@ -15,6 +15,7 @@ from queuefs.message import ROOT, Counts, Draft, Message, MessageId, QueueId, Re
 from queuefs_redis.examination import IDS_AT_ONCE
 from queuefs_redis.scripts import PIECE_BYTES
 from tests.redis.stores import (
+    ANY,
     LEASE,
     begin,
     connect,
@@ -502,11 +503,22 @@ async def test_a_store_in_use_is_found_to_be_right(redis_server: RedisServer) ->
                 await other.bury(queue, [each.id for each in claimed[:1]])
                 await other.drop(queue, None)
 
+        async def make() -> None:
+            while not stopping:
+                made = await new_queue(other, "made")
+                await other.cancel(made, [await put(other, made)], now=0, keep=KEEP)
+                await other.move(queue, await put(other, queue, LONG), target=made, room=ANY)
+                await other.clear(made)
+                await other.remove_queue(made)
+
         async with trio.open_nursery() as nursery:
+            nursery.start_soon(make)
             for _ in range(3):
                 nursery.start_soon(work)
-            for _ in range(20):
-                assert await backend.audit() == []
-                assert await backend.repair() == []
-            stopping = True
+            try:
+                for _ in range(20):
+                    assert await backend.audit() == []
+                    assert await backend.repair() == []
+            finally:
+                stopping = True
         assert await backend.audit() == []

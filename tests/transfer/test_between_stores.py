@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from typing import TYPE_CHECKING
 
@@ -20,20 +19,6 @@ from tests.transfer.stores import Content, body_of, contents, dump, fill, lines_
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.support.redis_server import RedisServer
-
-_numbers = itertools.count(1)
-
-
-@pytest.fixture(params=["sqlite", "redis"])
-def new_store(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], str]:
-    """Return what gives the URL of a store that is not there yet."""
-    if request.param == "sqlite":
-        return lambda: f"sqlite://{tmp_path}/{next(_numbers)}.db"
-    server: RedisServer = request.getfixturevalue("redis_server")
-    return lambda: f"{server.url}?prefix=transfer-{next(_numbers)}"
 
 
 def without_births(text: bytes) -> bytes:

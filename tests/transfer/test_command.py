@@ -8,6 +8,7 @@ import os
 import signal
 import sqlite3
 import subprocess
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +16,7 @@ import trio
 
 from queuefs.cli.exits import Exit
 from queuefs.lifecycle import State
+from queuefs.message import ROOT
 from queuefs.registry import open_backend
 from queuefs.transfer.fields import PIECE_BYTES
 from tests.cli.commands import QUEUEFS, answer, refusal, run, start
@@ -23,7 +25,7 @@ from tests.support.waiting import eventually
 from tests.transfer.stores import OWNER, START, Content, fill, lines_of, message, record
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 CONTENTS = [
@@ -227,7 +229,7 @@ def test_a_signal_ends_an_import_in_order_and_it_can_be_gone_on_with(
     half = text.index(b'"at":1048576')
     process.stdin.write(text[:half])
     process.stdin.flush()
-    eventually(lambda: _messages_in(other) == 2)
+    eventually(lambda: last_id(f"sqlite://{other}") == 3)
 
     process.send_signal(number)
     process.wait(PATIENCE)  # with its stdin open
@@ -235,24 +237,53 @@ def test_a_signal_ends_an_import_in_order_and_it_can_be_gone_on_with(
     out, said = process.communicate()
     assert (process.returncode, out) == (-number, b"")
     assert said == b"queuefs: ended before all was imported (imported before: 1 new queue, 1 message, 0 records)\n"
-    assert _messages_in(other) == 1
+    assert last_id(f"sqlite://{other}") == 2
     said = answer("import", "--backend", f"sqlite://{other}", "--resume", stdin=text)
     assert said == b"imported 1 new queue, 4 messages, 1 record, 1 message that had been there\n"
     assert plain(answer("export", "--backend", f"sqlite://{other}")) == plain(text)
 
 
-def _messages_in(file: Path) -> int:
-    if not file.exists():
+def test_an_import_that_is_killed_leaves_no_message_in_part(url: str, new_store: Callable[[], str]) -> None:
+    text = answer("export", "--backend", url)
+    other = new_store()
+    process = start("import", "--backend", other, stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    process.stdin.write(text[: text.index(b'"at":1048576')])
+    process.stdin.flush()
+    eventually(lambda: last_id(other) == 3)
+    process.kill()
+    process.communicate()
+
+    async def first_daemon() -> None:
+        async with open_backend(other) as backend:
+            adopted = (await backend.tick(now=START, limit=1000)).adopted
+            (queue,) = await backend.children(ROOT)
+            assert (len(adopted), (await backend.counts(queue.id)).pending) == (0, 1)
+            assert await backend.audit() == []
+
+    trio.run(first_daemon)
+    said = answer("import", "--backend", other, "--resume", stdin=text)
+    assert said == b"imported 1 new queue, 4 messages, 1 record, 1 message that had been there\n"
+    assert answer("check", "--backend", other).endswith(b"\nok\n")
+
+
+def last_id(url: str) -> int:
+    """Return the highest id in a store that another process may have open; 0 if there is none."""
+    if not url.startswith("sqlite:"):
+
+        async def look() -> int:
+            async with open_backend(url) as backend:
+                return await backend.last_id() or 0
+
+        return trio.run(look)
+    file = url.removeprefix("sqlite://")
+    if not os.path.exists(file):
         return 0
-    with sqlite3.connect(f"file:{file}?mode=ro", uri=True) as db:
+    with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as db:
         try:
-            (count,) = db.execute("SELECT count(*) FROM messages").fetchone()
-        except sqlite3.OperationalError:  # not made yet
+            return int(db.execute("SELECT ifnull(max(id), 0) FROM messages").fetchone()[0])
+        except sqlite3.OperationalError:  # its tables are not made yet
             return 0
-        finally:
-            db.interrupt()
-    db.close()
-    return int(count)
 
 
 def test_a_signal_ends_an_export_that_nobody_reads(tmp_path: Path) -> None:
@@ -272,10 +303,9 @@ def test_a_signal_ends_an_export_that_nobody_reads(tmp_path: Path) -> None:
 
 
 def damage(url: str, *statements: str) -> None:
-    with sqlite3.connect(url.removeprefix("sqlite://")) as db:
+    with closing(sqlite3.connect(url.removeprefix("sqlite://"))) as db, db:
         for statement in statements:
             db.execute(statement)
-    db.close()
 
 
 @pytest.fixture
