@@ -29,8 +29,9 @@ WHERE min(enqueued, acked, nacked, expired, buried) < 0 OR enqueued < pending + 
 
 -- name: audit_lost_messages
 -- Messages that belong to no queue and no box in trash, or lie in a box that is not for their state; and of what queue
--- the box is.
-SELECT id, box, (SELECT qid FROM queues WHERE messages.box IN (queues.box, dead_box)) FROM messages
+-- the box is, if it has another one for them.
+SELECT id, box, (SELECT qid FROM queues WHERE messages.box IN (queues.box, dead_box) AND state BETWEEN 1 AND 5)
+FROM messages
 WHERE NOT (state = 0 AND -box IN (SELECT qid FROM queues))
     AND NOT (state IN (1, 2, 3, 5) AND box IN (SELECT box FROM queues))
     AND NOT (state = 4 AND box IN (SELECT dead_box FROM queues))
@@ -52,8 +53,8 @@ WHERE box NOT IN (SELECT done_box FROM queues) AND box NOT IN (SELECT box FROM t
 SELECT box, id FROM records WHERE status NOT IN ('succeeded', 'failed', 'timeout', 'cancelled');
 
 -- name: audit_states
--- Rows whose columns contradict each other.
-SELECT id FROM messages
+-- Rows whose columns contradict each other, and whether the state is one that there is.
+SELECT id, state BETWEEN 0 AND 5 FROM messages
 WHERE state NOT BETWEEN 0 AND 5 OR (state = 2) <> (lease_until IS NOT NULL) OR (partial <> 0 AND state <> 0)
     OR (cancelled <> 0 AND state <> 2)
     OR (state = 3 AND due IS NULL) OR (state IN (2, 4) AND due IS NOT NULL);

@@ -117,11 +117,11 @@ def _messages(snapshot: Snapshot) -> Iterator[Finding]:
             yield Finding(sentence)
         else:
             yield Finding(sentence, f"message {message}: it is where it belongs", [mending.put_right(message, queue)])
-    for (message,) in snapshot.run("audit_states").fetchall():
+    for message, has_state in snapshot.run("audit_states").fetchall():
         yield Finding(
             f"message {message}: its columns contradict each other",
             f"message {message}: its columns agree",
-            [mending.agree(message)],
+            [mending.agree(message)] if has_state else [],
         )
     for message, chunks in snapshot.run("audit_lost_bodies").fetchall():
         yield Finding(
