@@ -25,7 +25,8 @@ SHELLS = {"bash": ["bash", "--norc"], "zsh": ["zsh", "-f"], "fish": ["fish", "--
 LOAD = {
     "bash": 'eval "$(queuefs completion bash)"',
     "zsh": 'eval "$(queuefs completion zsh)"',
-    "fish": "queuefs completion fish | source",
+    # without what fish shows of its history behind the line
+    "fish": "set -g fish_autosuggestion_enabled 0; queuefs completion fish | source",
 }
 
 #: Says that what was typed before it is done; it is not in what was typed.
