@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from queuefs.tree import Tree
     from queuefs.waiting import Waiting
 
+#: Bounds of what a line has beside the queue's path, and of all that is not about a queue, bytes.
+_LINE_BYTES = 96
+_DAEMON_BYTES = 256 * 1024
+
 #: Queues whose stats are asked for together.
 TOGETHER = 200
 
@@ -67,6 +71,13 @@ class Metrics:
         self._clock = clock
         self._waiting = waiting
         self._measurements = measurements
+
+    async def bound(self) -> int:
+        """Return a number of bytes that `text` does not pass, without asking for anybody's stats."""
+        lines = len(_GAUGES) + 1 + len(_COUNTERS)
+        paths = [len(path.encode()) for path, _ in await self._paths()]
+        # An escaped character takes two; the rest of a line is its name, a label and a number.
+        return lines * sum(2 * length + _LINE_BYTES for length in paths) + _DAEMON_BYTES
 
     async def text(self) -> bytes:
         """Return all metrics as of now."""

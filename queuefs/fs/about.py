@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from queuefs.fs.control import READ, READING, WRITING, ControlFile, Showing
+from queuefs.fs.control import READ, READING, WRITING, ControlFile, Looking, Showing, no_page
+from queuefs.fs.reading import TextHandle
 from queuefs.fs.wholestore import CheckHandle, ExportHandle, ImportHandle
 from queuefs.options import ExportOptions, ImportOptions
 from queuefs.render import LINE_GROWTH
@@ -49,14 +50,22 @@ class BackendState(AboutFile):
         return service.about.backend()
 
 
-class MetricsFile(AboutFile):
-    """`metrics`: everything that can be counted, for Prometheus."""
+class MetricsFile(Looking):
+    """`metrics`: everything that can be counted, for Prometheus; anybody may read it."""
 
     name = "metrics"
 
-    async def text(self, service: Service, queue: QueueId, options: Any) -> bytes:  # noqa: ARG002
-        """Return all metrics."""
-        return await service.about.metrics.text()
+    def mode(self, queue_mode: int) -> int:  # noqa: ARG002 - it follows no queue
+        """Return r for all."""
+        return READ
+
+    async def size(self, service: Service, queue: QueueId, options: Any) -> int:  # noqa: ARG002
+        """Return a bound: with many queues the text is long, and a look at the name shall not cost it."""
+        return no_page(await service.about.metrics.bound())
+
+    async def open(self, opening: Opening, options: Any) -> Handle:  # noqa: ARG002
+        """Make the text at the first read."""
+        return TextHandle(None, opening.service.about.metrics.text)
 
 
 class ForItsOwner(ControlFile):

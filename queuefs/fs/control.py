@@ -147,7 +147,7 @@ class Messages(Looking):
         """Return a bound with room for as much again, since more may come before the first read."""
         if options.dead:
             dead = (await service.messages(queue, dead=True)).total
-            return _no_page(2 * line_bound(dead.bytes, dead.messages) + 1024 * 1024)
+            return no_page(2 * line_bound(dead.bytes, dead.messages) + 1024 * 1024)
         return await _bound_of_all(service, queue)
 
     async def open(self, opening: Opening, options: MessagesOptions) -> Handle:
@@ -194,7 +194,7 @@ class Dequeue(ControlFile):
     async def size(self, service: Service, queue: QueueId, options: DequeueOptions) -> int:
         """Return a bound: a reader that splices asks for no more than the size it was told."""
         one = line_bound((await service.config(queue)).max_message_bytes)
-        return _no_page(one) if options.count == 1 else max(_no_page(one), await _bound_of_all(service, queue))
+        return no_page(one) if options.count == 1 else max(no_page(one), await _bound_of_all(service, queue))
 
     async def open(self, opening: Opening, options: DequeueOptions) -> Handle:
         """Prepare a claim."""
@@ -326,8 +326,9 @@ async def _bound_of_all(service: Service, queue: QueueId) -> int:
     """Return a bound of all messages' lines, and of as many again."""
     counts = await service.counts(queue)
     payloads = await service.unacked_bytes(queue)
-    return _no_page(2 * line_bound(payloads, counts.unacked) + 1024 * 1024)
+    return no_page(2 * line_bound(payloads, counts.unacked) + 1024 * 1024)
 
 
-def _no_page(size: int) -> int:
+def no_page(size: int) -> int:
+    """Return *size*, or a little more, that is no multiple of a page: any other size GNU `wc -c` believes."""
     return size + 1 if size % _PAGE == 0 else size

@@ -179,3 +179,16 @@ def test_statfs_tells_of_the_store(jobs: Path) -> None:
     used = (now().f_blocks - now().f_bfree) * now().f_frsize
     assert used >= 1_000_000
     assert sh("df . && df -i . && stat -f .", jobs).returncode == 0
+
+
+def test_metrics_of_many_queues_are_read_whole_by_readers_that_splice(place: Path, shared_mount: Mount) -> None:
+    for number in range(500):
+        (place / f"{number}-{'n' * 120}").mkdir()
+    for program in ("busybox", "uutils", "sendfile", "gnu"):
+        text = cat(program, about(shared_mount) / "metrics")
+        assert len(text) > 1024 * 1024
+        assert text.endswith(b"\n")
+        assert len(text) <= os.stat(about(shared_mount) / "metrics").st_size
+    for queue in place.iterdir():
+        if queue.name.endswith("n"):
+            queue.rmdir()

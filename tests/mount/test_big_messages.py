@@ -386,7 +386,7 @@ def test_a_big_message_that_is_settled_while_it_is_read_ends_in_an_error(jobs: P
 
 
 @pytest.mark.parametrize("options", ["", ",raw"])
-def test_a_big_message_with_a_hole_ends_in_an_error_and_is_at_its_place_again(tmp_path: Path, options: str) -> None:
+def test_a_big_message_with_a_hole_ends_in_an_error_and_is_set_aside(tmp_path: Path, options: str) -> None:
     with mounted(f"sqlite://{tmp_path}/queue.db") as mount:
         queue = mount.path / "jobs"
         queue.mkdir()
@@ -401,10 +401,11 @@ def test_a_big_message_with_a_hole_ends_in_an_error_and_is_at_its_place_again(tm
         ):
             b"".join(iter(lambda: file.read(100_000), b""))
 
-        assert (2, 0) == status(queue)
-        entries = json.loads((queue / "messages").read_bytes())
-        assert [True, None] == [entry.get("gone") for entry in entries]
-        mount.expect_in_log(f"back end failed.*message {entries[0]['id']}")
+        assert (1, 0) == status(queue)
+        (entry,) = json.loads((queue / "messages,dead").read_bytes())
+        assert (True, "its payload is damaged") == (entry["gone"], entry["reason"])
+        assert [b"small"] == take_all(queue)
+        mount.expect_in_log(f"back end failed.*message {entry['id']}")
 
 
 @pytest.mark.parametrize("options", ["", ",raw", ",count=3", ",count=3,raw"])

@@ -66,7 +66,9 @@ def test_what_is_exported_can_be_imported(mount: Mount, other: Mount) -> None:
     assert int(enqueue(copy)) > max(map(int, messages))
 
 
-@pytest.mark.parametrize("program", CATS)
+@pytest.mark.parametrize(
+    "program", sorted(CATS.keys() - {"node"})
+)  # it refuses what may have more than 2 GiB by its size
 def test_any_program_reads_all_of_an_export(mount: Mount, program: str) -> None:
     fill(mount)
     lines = cat(program, mount.path / ".queuefs" / "export").splitlines()
