@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import re
+import signal
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -81,3 +82,10 @@ def no_garbage(logs: Logs) -> Iterator[None]:  # noqa: ARG001 - has to be set up
     """Collect what the test left, so that a ResourceWarning names the test whose fault it is."""
     yield
     gc.collect()
+
+
+def pytest_configure() -> None:
+    """Let the programs that tests start meet signals as a user's do, also where this run was begun by nohup or ``&``."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
