@@ -85,7 +85,7 @@ def no_garbage(logs: Logs) -> Iterator[None]:  # noqa: ARG001 - has to be set up
 
 
 def pytest_configure() -> None:
-    """Let the programs that tests start meet signals as a user's do, also where this run was begun by nohup or ``&``."""
+    """Let the programs that tests start meet signals as a user's do, also if nohup or ``&`` began this run."""
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
