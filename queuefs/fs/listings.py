@@ -29,7 +29,7 @@ REPLY = 16
 
 #: Messages that are asked of the back end at a time: where its answer comes at once no more than a reply holds, for the
 #: same reason.
-PAGE = 200
+PAGE = 64
 
 P = TypeVar("P", bound=tuple[float, int])
 T = TypeVar("T")
