@@ -62,3 +62,10 @@ class UserError(click.ClickException):
     def from_store(cls, error: QueueFSError) -> UserError:
         """Return what the user is told when the back end or the mount can't be opened."""
         return cls(str(error), Exit.BUSY if isinstance(error, StoreInUse) else Exit.NO_STORE)
+
+
+def sole_error(error: BaseException) -> BaseException:
+    """Return the one error within the groups that nurseries make."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error

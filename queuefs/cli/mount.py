@@ -16,7 +16,7 @@ from queuefs import daemon
 from queuefs.cli import places
 from queuefs.cli.background import run_in_background
 from queuefs.cli.candidates import mount_options, urls
-from queuefs.cli.exits import Exit, UserError
+from queuefs.cli.exits import Exit, UserError, sole_error
 from queuefs.cli.mountpoint import clear_dead, require_fuse, require_usable
 from queuefs.errors import BadValue, QueueFSError
 from queuefs.log import open_private, set_up
@@ -130,7 +130,7 @@ def _serve(
     try:
         trio.run(lambda: daemon.run(url, mountpoint, options, when_ready=when_ready))
     except BaseException as error:
-        sole = _sole(error)
+        sole = sole_error(error)
         if isinstance(sole, QueueFSError):
             raise UserError.from_store(sole) from error
         if isinstance(sole, KeyboardInterrupt):
@@ -145,10 +145,3 @@ def _serve(
 def _is_refusal(error: BaseException) -> bool:
     """Tell whether libfuse could not mount; it prints the reason, and pyfuse3 has no better name for it."""
     return isinstance(error, RuntimeError) and str(error).startswith("fuse_session_")
-
-
-def _sole(error: BaseException) -> BaseException:
-    """Return the one error within the groups that nurseries make."""
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error

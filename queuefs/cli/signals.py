@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
 
 class Ended(BaseException):
     """A signal ends the command."""
@@ -23,6 +21,12 @@ class Ended(BaseException):
         self.number = number
 
 
+def ending_signals() -> list[int]:
+    """Return the signals that end the process; what the caller ignores stays ignored: `nohup` ignores SIGHUP."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    return [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+
+
 def be_a_plain_tool() -> None:
     """Let SIGINT and SIGPIPE end the process as they end `cat`: at once, without a word."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -31,17 +35,13 @@ def be_a_plain_tool() -> None:
 
 @contextmanager
 def in_good_order() -> Iterator[None]:
-    """Let signals that end the process raise `Ended` within the block, and end it once the block has been left.
-
-    What the caller ignores stays ignored: `nohup` ignores SIGHUP.
-    """
+    """Let signals that end the process raise `Ended` within the block, and end it once the block has been left."""
 
     def end(number: int, _frame: FrameType | None) -> NoReturn:
         raise Ended(number)
 
-    for number in _ENDING:
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, end)
+    for number in ending_signals():
+        signal.signal(number, end)
     try:
         yield
     except Ended as error:

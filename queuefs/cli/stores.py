@@ -15,8 +15,8 @@ import trio
 
 from queuefs import log
 from queuefs.cli import places
-from queuefs.cli.exits import Exit, UserError
-from queuefs.cli.signals import Ended, in_good_order
+from queuefs.cli.exits import Exit, UserError, sole_error
+from queuefs.cli.signals import Ended, ending_signals, in_good_order
 from queuefs.errors import BackendError, BadValue, QueueFSError, QueueNotFound, StoreDamaged, StoreInUse
 from queuefs.registry import open_backend, redacted
 from queuefs.view.text import shown
@@ -30,8 +30,6 @@ T = TypeVar("T")
 
 #: Seconds between two looks at how far it is.
 _LOOK_SECONDS = 0.2
-
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 backend_option = click.option(
     "--backend",
@@ -101,7 +99,7 @@ def run(work: Callable[[], Awaitable[T]], *, logged: int = logging.WARNING) -> T
         try:
             return trio.run(partial(_until_signal, work))
         except BaseException as error:
-            sole = _sole(error)
+            sole = sole_error(error)
             if isinstance(sole, QueueFSError):
                 raise UserError(str(sole), code_of(sole)) from error
             raise sole from (None if sole is error else error)
@@ -122,7 +120,6 @@ def code_of(error: QueueFSError) -> Exit:
 
 
 async def _until_signal(work: Callable[[], Awaitable[T]]) -> T:
-    numbers = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
     came: list[int] = []
     results: list[T] = []
 
@@ -132,7 +129,7 @@ async def _until_signal(work: Callable[[], Awaitable[T]]) -> T:
             scope.cancel()
             signal.signal(number, signal.SIG_DFL)  # a second one ends the process at once
 
-    with trio.open_signal_receiver(*numbers) as signals:
+    with trio.open_signal_receiver(*ending_signals()) as signals:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(heed, signals, nursery.cancel_scope)
             results.append(await work())
@@ -161,10 +158,3 @@ async def shown_progress(describe: Callable[[], str]) -> AsyncIterator[None]:
         nursery.start_soon(show)
         yield
         nursery.cancel_scope.cancel()
-
-
-def _sole(error: BaseException) -> BaseException:
-    """Return the one error within the groups that nurseries make."""
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error
