@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import stat
 from typing import TYPE_CHECKING, Any
 
-from queuefs.fs.control import READ, READING, WRITING, ControlFile, Looking, Showing, no_page
+from queuefs.fs.access import READ
+from queuefs.fs.control import READING, WRITING, ControlFile, Looking, Showing, find_in, no_page
 from queuefs.fs.reading import TextHandle
 from queuefs.fs.wholestore import CheckHandle, ExportHandle, ImportHandle
 from queuefs.options import ExportOptions, ImportOptions
@@ -22,15 +24,15 @@ if TYPE_CHECKING:
 _MORE = 16 * 1024 * 1024 + 1
 
 
-class AboutFile(Showing):
-    """A file about the mount; anybody may read it."""
+class ForAll(Looking):
+    """A file that anybody may read."""
 
     def mode(self, queue_mode: int) -> int:  # noqa: ARG002 - it follows no queue
         """Return r for all."""
         return READ
 
 
-class Version(AboutFile):
+class Version(ForAll, Showing):
     """`version`: of QueueFS."""
 
     name = "version"
@@ -40,7 +42,7 @@ class Version(AboutFile):
         return service.about.version()
 
 
-class BackendState(AboutFile):
+class BackendState(ForAll, Showing):
     """`backend`: where the messages are, and how it is."""
 
     name = "backend"
@@ -50,14 +52,10 @@ class BackendState(AboutFile):
         return service.about.backend()
 
 
-class MetricsFile(Looking):
-    """`metrics`: everything that can be counted, for Prometheus; anybody may read it."""
+class MetricsFile(ForAll):
+    """`metrics`: everything that can be counted, for Prometheus."""
 
     name = "metrics"
-
-    def mode(self, queue_mode: int) -> int:  # noqa: ARG002 - it follows no queue
-        """Return r for all."""
-        return READ
 
     async def size(self, service: Service, queue: QueueId, options: Any) -> int:  # noqa: ARG002
         """Return a bound: with many queues the text is long, and a look at the name shall not cost it."""
@@ -73,9 +71,7 @@ class ForItsOwner(ControlFile):
 
     def mode(self, queue_mode: int) -> int:  # noqa: ARG002 - it follows no queue
         """Return r and w as it can be opened, for the owner."""
-        readable = not self.access.isdisjoint({os.O_RDONLY, os.O_RDWR})
-        writable = not self.access.isdisjoint({os.O_WRONLY, os.O_RDWR})
-        return 0o400 * readable | 0o200 * writable
+        return super().mode(stat.S_IWUSR)
 
 
 class Export(ForItsOwner):
@@ -139,6 +135,4 @@ _BY_NAME = {file.name: file for file in ABOUT_FILES}
 
 def find_about(name: str) -> tuple[ControlFile, str | None] | None:
     """Return the file that *name* means and the options in it; None if it means none."""
-    file, comma, options = name.partition(",")
-    found = _BY_NAME.get(file)
-    return None if found is None else (found, options if comma else None)
+    return find_in(_BY_NAME, name)

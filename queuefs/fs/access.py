@@ -12,17 +12,25 @@ from typing import TYPE_CHECKING
 import pyfuse3
 
 from queuefs.errors import AccessDenied
+from queuefs.fs.nodes import AboutDirectory, MessageFile, QueueDirectory, RecordFile, StateDirectory, VerbFile
+from queuefs.lifecycle import State
 from queuefs.message import Owner
+from queuefs.names import ABOUT
 
 if TYPE_CHECKING:
     from pyfuse3 import RequestContext
 
+    from queuefs.fs.nodes import Node
     from queuefs.message import Queue
 
 #: What each way of opening needs of the permission bits of a class: r is 4, w is 2.
 _NEEDS = {os.O_RDONLY: 4, os.O_WRONLY: 2, os.O_RDWR: 6}
 
+#: The permission bits for reading, for all.
 READ = 0o444
+
+#: Who may list what is about the mount.
+_ABOUT_MODE = 0o555
 
 
 def owner_of(queue: Queue, name: str, mode: int) -> Owner:
@@ -42,6 +50,23 @@ def payload_owner(queue: Queue, name: str) -> Owner:
     """Return who owns a message's file in the state directory *name*: whoever may list that may read it."""
     directory = directory_owner(queue, name)
     return Owner(uid=directory.uid, gid=directory.gid, mode=directory.mode & READ)
+
+
+def owner_of_node(queue: Queue, node: Node) -> Owner:
+    """Return who owns what an inode of *queue* stands for."""
+    match node:
+        case QueueDirectory():
+            return queue.owner
+        case StateDirectory():
+            return directory_owner(queue, node.state)
+        case AboutDirectory():
+            return owner_of(queue, ABOUT, _ABOUT_MODE)
+        case VerbFile():
+            return owner_of(queue, node.control.name, node.control.mode(queue.owner.mode))
+        case MessageFile():
+            return payload_owner(queue, node.message.state)
+        case RecordFile():
+            return payload_owner(queue, State.DONE)
 
 
 def require(owner: Owner, flags: int, caller: RequestContext) -> None:

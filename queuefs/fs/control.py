@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from queuefs.fs.access import READ
 from queuefs.fs.enqueueing import open_enqueue
 from queuefs.fs.reading import DequeueHandle, EventsHandle, MessagesHandle, TextHandle, WaitHandle
 from queuefs.fs.writing import ClearHandle, ConfigHandle, CtlLines, LinesHandle, SettleLines
@@ -24,13 +25,14 @@ from queuefs.options import (
 from queuefs.render import counts_line, line_bound, size_line, stats_line
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from queuefs.fs.handles import Handle, Opening
     from queuefs.longtext import Texts
     from queuefs.message import QueueId
     from queuefs.service import Service
 
-#: The permission bits for reading and for writing, for all.
-READ = 0o444
+#: The permission bits for writing, for all.
 WRITE = 0o222
 
 READING = frozenset({os.O_RDONLY})
@@ -317,9 +319,14 @@ _BY_NAME = {control.name: control for control in CONTROLS}
 
 def find_control(name: str) -> tuple[ControlFile, str | None] | None:
     """Return the control file that *name* means and the options in it; None if it means none."""
+    return find_in(_BY_NAME, name)
+
+
+def find_in(files: Mapping[str, ControlFile], name: str) -> tuple[ControlFile, str | None] | None:
+    """Return which of *files* is meant by *name*, and the options in it; None if none is."""
     verb, comma, options = name.partition(",")
-    control = _BY_NAME.get(verb)
-    return None if control is None else (control, options if comma else None)
+    found = files.get(verb)
+    return None if found is None else (found, options if comma else None)
 
 
 async def _bound_of_all(service: Service, queue: QueueId) -> int:

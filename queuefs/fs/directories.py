@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar
 
 from queuefs.errors import IdInUse, MessageNotFound, NameTooLong, NotPermitted, QueueFSError, QueueNotFound
 from queuefs.fs.about import ABOUT_FILES, find_about
 from queuefs.fs.control import CONTROLS, find_control
 from queuefs.fs.listings import MessagesListing, NamesListing, RecordsListing
-from queuefs.fs.nodes import MessageFile, QueueDirectory, StateDirectory
+from queuefs.fs.nodes import AboutDirectory, MessageFile, QueueDirectory, StateDirectory
 from queuefs.lifecycle import State
 from queuefs.message import MAX_MESSAGE_ID, ROOT, MessageId
 from queuefs.names import ABOUT, MAX_NAME_BYTES, RESERVED, STATE_DIRECTORIES, queue_name
@@ -23,20 +23,22 @@ if TYPE_CHECKING:
     from queuefs.filing import Filing
     from queuefs.fs.entries import Entries
     from queuefs.fs.listings import Listing, Name
-    from queuefs.fs.nodes import AboutDirectory, Directory
+    from queuefs.fs.nodes import Directory
     from queuefs.message import Owner, Queue
     from queuefs.service import Service
     from queuefs.tree import Tree
+
+D = TypeVar("D", QueueDirectory, StateDirectory, AboutDirectory)
 
 _ID = re.compile(rb"[1-9][0-9]{0,18}")
 
 _STATES = {name: State(name) for name in STATE_DIRECTORIES}
 
 
-class DirectoryKind:
+class DirectoryKind(Generic[D]):
     """What holds for directories of which nothing else is said: nothing is made, moved or removed in them."""
 
-    async def lookup(self, node: Directory, name: bytes, pid: int) -> EntryAttributes:
+    async def lookup(self, node: D, name: bytes, pid: int) -> EntryAttributes:
         """Find *name*, for the thread *pid*.
 
         Raises:
@@ -44,28 +46,28 @@ class DirectoryKind:
         """
         raise NotImplementedError
 
-    def listing(self, node: Directory, pid: int) -> Listing:
+    def listing(self, node: D, pid: int) -> Listing:
         """Return what lists its entries to the thread *pid*."""
         raise NotImplementedError
 
-    async def mkdir(self, node: Directory, name: bytes, owner: Owner) -> EntryAttributes:
+    async def mkdir(self, node: D, name: bytes, owner: Owner) -> EntryAttributes:
         """Make a directory."""
         _refuse(node, name, owner)
 
-    async def rmdir(self, node: Directory, name: bytes) -> None:
+    async def rmdir(self, node: D, name: bytes) -> None:
         """Remove a directory."""
         _refuse(node, name)
 
-    async def unlink(self, node: Directory, name: bytes) -> None:
+    async def unlink(self, node: D, name: bytes) -> None:
         """Remove a file."""
         _refuse(node, name)
 
-    async def rename(self, node: Directory, name: bytes, target: Directory, new_name: bytes) -> None:
+    async def rename(self, node: D, name: bytes, target: Directory, new_name: bytes) -> None:
         """Move *name* to *target*; nothing is ever replaced."""
         _refuse(node, name, target, new_name)
 
 
-class QueueDirectories(DirectoryKind):
+class QueueDirectories(DirectoryKind[QueueDirectory]):
     """Queues, and the root, which is none: control files, messages by state, child queues."""
 
     def __init__(self, service: Service, tree: Tree, entries: Entries) -> None:
@@ -74,7 +76,7 @@ class QueueDirectories(DirectoryKind):
         self._tree = tree
         self._entries = entries
 
-    async def lookup(self, node: QueueDirectory, name: bytes, pid: int) -> EntryAttributes:  # type: ignore[override]
+    async def lookup(self, node: QueueDirectory, name: bytes, pid: int) -> EntryAttributes:
         """Find a control file, a state directory or a child queue; in the root, what is about the mount."""
         text = _text(name)
         if node.queue:
@@ -87,7 +89,7 @@ class QueueDirectories(DirectoryKind):
             return await self._entries.about()
         return self._entries.queue(await self._tree.find(node.queue, text))
 
-    def listing(self, node: QueueDirectory, pid: int) -> Listing:  # type: ignore[override]
+    def listing(self, node: QueueDirectory, pid: int) -> Listing:
         """List the control files, the state directories and the child queues, as of the beginning of each pass."""
         return NamesListing(self._entries, partial(self._names, node, pid))
 
@@ -107,17 +109,17 @@ class QueueDirectories(DirectoryKind):
 
         return names + [(one.name, partial(child, one)) for one in await self._tree.children(queue)]
 
-    async def mkdir(self, node: QueueDirectory, name: bytes, owner: Owner) -> EntryAttributes:  # type: ignore[override]
+    async def mkdir(self, node: QueueDirectory, name: bytes, owner: Owner) -> EntryAttributes:
         """Make a queue."""
         return self._entries.queue(await self._tree.create(node.queue, queue_name(name), owner))
 
-    async def rmdir(self, node: QueueDirectory, name: bytes) -> None:  # type: ignore[override]
+    async def rmdir(self, node: QueueDirectory, name: bytes) -> None:
         """Remove a queue that has nothing in it."""
         queue = await self._own(node, name)
         await self._tree.remove(queue.id)
         self._service.removed(queue.id)
 
-    async def rename(self, node: QueueDirectory, name: bytes, target: Directory, new_name: bytes) -> None:  # type: ignore[override]
+    async def rename(self, node: QueueDirectory, name: bytes, target: Directory, new_name: bytes) -> None:
         """Move a queue with all below it."""
         queue = await self._own(node, name)
         if not isinstance(target, QueueDirectory):
@@ -132,7 +134,7 @@ class QueueDirectories(DirectoryKind):
         return await self._tree.find(node.queue, text)
 
 
-class StateDirectories(DirectoryKind):
+class StateDirectories(DirectoryKind[StateDirectory]):
     """Messages of one state, one file each."""
 
     def __init__(self, entries: Entries, filing: Filing) -> None:
@@ -140,22 +142,22 @@ class StateDirectories(DirectoryKind):
         self._entries = entries
         self._filing = filing
 
-    async def lookup(self, node: StateDirectory, name: bytes, pid: int) -> EntryAttributes:  # type: ignore[override]  # noqa: ARG002
+    async def lookup(self, node: StateDirectory, name: bytes, pid: int) -> EntryAttributes:  # noqa: ARG002
         """Find a message, or the record of one."""
         message = _message(name)
         if node.state is State.DONE:
             return await self._entries.record(node, await self._filing.record(node.queue, message))
         return await self._entries.message(node, await self._filing.find(node.queue, node.state, message))
 
-    def listing(self, node: StateDirectory, pid: int) -> Listing:  # type: ignore[override]  # noqa: ARG002
+    def listing(self, node: StateDirectory, pid: int) -> Listing:  # noqa: ARG002
         """List the messages, or the records."""
         return (RecordsListing if node.state is State.DONE else MessagesListing)(self._entries, node)
 
-    async def unlink(self, node: StateDirectory, name: bytes) -> None:  # type: ignore[override]
+    async def unlink(self, node: StateDirectory, name: bytes) -> None:
         """Cancel, ack, drop or prune a message."""
         await self._filing.remove(node.queue, node.state, _message(name))
 
-    async def rename(self, node: StateDirectory, name: bytes, target: Directory, new_name: bytes) -> None:  # type: ignore[override]
+    async def rename(self, node: StateDirectory, name: bytes, target: Directory, new_name: bytes) -> None:
         """Move a message to another state, or a pending one to another queue."""
         message = _message(name)
         if not isinstance(target, StateDirectory):
@@ -176,21 +178,21 @@ class StateDirectories(DirectoryKind):
         raise IdInUse
 
 
-class AboutDirectories(DirectoryKind):
+class AboutDirectories(DirectoryKind[AboutDirectory]):
     """What is about the mount."""
 
     def __init__(self, entries: Entries) -> None:
         """Show it by *entries*."""
         self._entries = entries
 
-    async def lookup(self, node: AboutDirectory, name: bytes, pid: int) -> EntryAttributes:  # type: ignore[override]  # noqa: ARG002
+    async def lookup(self, node: AboutDirectory, name: bytes, pid: int) -> EntryAttributes:  # noqa: ARG002
         """Find a file."""
         found = find_about(_text(name))
         if found is None:
             raise QueueNotFound
         return await self._entries.verb(ROOT, *found, pid, fresh=True)
 
-    def listing(self, node: AboutDirectory, pid: int) -> Listing:  # type: ignore[override]  # noqa: ARG002
+    def listing(self, node: AboutDirectory, pid: int) -> Listing:  # noqa: ARG002
         """List the files."""
 
         async def names() -> Sequence[Name]:

@@ -18,7 +18,6 @@ from queuefs.fs.nodes import (
     StateDirectory,
     VerbFile,
 )
-from queuefs.message import ROOT
 from queuefs.names import ABOUT
 from queuefs.render import record_text
 
@@ -38,9 +37,6 @@ CACHED_SHARED_SECONDS = 1.0
 
 #: A text longer than this is not kept from the look-up to the open, bytes; `ls -l` must not fill the memory.
 KEPT_TEXT_BYTES = 1024 * 1024
-
-#: Who may list what is about the mount.
-_ABOUT_MODE = 0o555
 
 
 class Entries:
@@ -66,15 +62,11 @@ class Entries:
 
     async def state(self, queue: QueueId, state: State) -> EntryAttributes:
         """Answer a look-up of a state directory."""
-        record = await self._tree.get(queue)
-        inode = self.inodes.look_up((queue, state), lambda: StateDirectory(queue, state))
-        return directory_attributes(inode, record, access.directory_owner(record, state), cached=self._cached)
+        return await self._answer(self.inodes.look_up((queue, state), lambda: StateDirectory(queue, state)))
 
     async def about(self) -> EntryAttributes:
         """Answer a look-up of the directory about the mount."""
-        root = await self._tree.get(ROOT)
-        inode = self.inodes.look_up(ABOUT, AboutDirectory)
-        return directory_attributes(inode, root, access.owner_of(root, ABOUT, _ABOUT_MODE), cached=self._cached)
+        return await self._answer(self.inodes.look_up(ABOUT, AboutDirectory))
 
     # Files ----------------------------------------------------------------------------------------------------------
 
@@ -90,16 +82,10 @@ class Entries:
         node = VerbFile(queue, control, options, None if shared else pid)
         # pid 0: the caller can't be told from others, so each look-up is somebody else's
         key = verb_key(node) if pid or shared else object()
-        inode = self.inodes.look_up(key, lambda: node)
-        try:
-            return await self._verb(inode, fresh=fresh)
-        except BaseException:
-            self.inodes.forget(inode, 1)
-            raise
+        return await self._answer(self.inodes.look_up(key, lambda: node), fresh=fresh)
 
     async def message(self, directory: StateDirectory, message: Message) -> EntryAttributes:
         """Answer a look-up of a message's file; the next one asks anew, for it may be anywhere by then."""
-        owner = access.payload_owner(await self._tree.get(directory.queue), directory.state)
         inode = self.inodes.look_up(
             ("message", message.id),
             lambda: MessageFile(directory.queue, message),
@@ -107,41 +93,43 @@ class Entries:
         )
         node = cast("MessageFile", self.inodes.node(inode))
         node.queue, node.message = directory.queue, message
-        return message_attributes(inode, message, owner, self._service.clock)
+        return await self._answer(inode)
 
     async def record(self, directory: StateDirectory, record: Record) -> EntryAttributes:
         """Answer a look-up of a record."""
-        owner = access.payload_owner(await self._tree.get(directory.queue), directory.state)
         text = record_text(record, self._service.clock)
-        inode = self.inodes.look_up(("record", record.id), lambda: RecordFile(directory.queue, record, text))
-        return record_attributes(inode, cast("RecordFile", self.inodes.node(inode)), owner, self._service.clock)
+        return await self._answer(
+            self.inodes.look_up(("record", record.id), lambda: RecordFile(directory.queue, record, text))
+        )
+
+    async def _answer(self, inode: InodeT, *, fresh: bool = False) -> EntryAttributes:
+        """Return what is to be seen of *inode*, whose look-up has been counted; without an answer it counts not."""
+        try:
+            return await self.attributes(inode, fresh=fresh)
+        except BaseException:
+            self.inodes.forget(inode, 1)
+            raise
 
     # Attributes -----------------------------------------------------------------------------------------------------
 
-    async def attributes(self, inode: InodeT) -> EntryAttributes:
-        """Return what is to be seen of *inode*; of a text, that of the one made at its look-up."""
+    async def attributes(self, inode: InodeT, *, fresh: bool = False) -> EntryAttributes:
+        """Return what is to be seen of *inode*; of a text, that of the one made at its look-up, or of a *fresh* one."""
         node = self.inodes.node(inode)
         if isinstance(node, VerbFile):
-            return await self._verb(inode, fresh=False)
-        if isinstance(node, AboutDirectory):
-            root = await self._tree.get(ROOT)
-            return directory_attributes(inode, root, access.owner_of(root, ABOUT, _ABOUT_MODE), cached=self._cached)
+            return await self._verb(inode, node, fresh=fresh)
         queue = await self._tree.get(node.queue)
-        if isinstance(node, QueueDirectory):
-            return directory_attributes(inode, queue, queue.owner, cached=self._cached)
-        if isinstance(node, StateDirectory):
-            return directory_attributes(inode, queue, access.directory_owner(queue, node.state), cached=self._cached)
+        owner = access.owner_of_node(queue, node)
         if isinstance(node, MessageFile):  # of an open file that has left the queue, those of the last look
-            owner = access.payload_owner(queue, node.message.state)
             return message_attributes(inode, node.message, owner, self._service.clock)
-        return record_attributes(inode, node, access.payload_owner(queue, "done"), self._service.clock)
+        if isinstance(node, RecordFile):
+            return record_attributes(inode, node, owner, self._service.clock)
+        return directory_attributes(inode, queue, owner, cached=self._cached)
 
     async def _never_blocks(self, queue: QueueId) -> bool:
         """Return whether no writer of *queue* waits for room: who waits would hold up all who share the inode."""
         return (await self._service.config(queue)).on_full is OnFull.ERROR
 
-    async def _verb(self, inode: InodeT, *, fresh: bool) -> EntryAttributes:
-        node = cast("VerbFile", self.inodes.node(inode))
+    async def _verb(self, inode: InodeT, node: VerbFile, *, fresh: bool) -> EntryAttributes:
         try:
             queue = node.record = await self._tree.get(node.queue)
         except QueueNotFound:
@@ -150,7 +138,7 @@ class Entries:
             queue = node.record  # who has a file open may fstat it, as of a file that was unlinked
         if fresh:
             await self._measure(node)
-        owner = access.owner_of(queue, node.control.name, node.control.mode(queue.owner.mode))
+        owner = access.owner_of_node(queue, node)
         return verb_attributes(inode, queue, node, owner, cached=self._cached if node.caller is None else 0)
 
     async def _measure(self, node: VerbFile) -> None:

@@ -50,11 +50,6 @@ class Inodes:
         """Return what *inode* stands for."""
         return self._nodes[inode]
 
-    def queue_of(self, inode: InodeT) -> QueueId:
-        """Return the queue that *inode* belongs to; the root for what is about the mount."""
-        node = self._nodes[inode]
-        return ROOT if isinstance(node, AboutDirectory) else node.queue
-
     def known(self, key: Hashable) -> Node | None:
         """Return what the kernel knows as *key*, if it knows it."""
         inode = self._by_key.get(key)
@@ -98,7 +93,7 @@ class Inodes:
         """Let the kernel ask again for the attributes of what it may keep of *queue*: some follow those of others."""
         for inode, node in self._nodes.items():
             follows = isinstance(node, StateDirectory | AboutDirectory)
-            if (follows or (isinstance(node, VerbFile) and node.caller is None)) and self.queue_of(inode) == queue:
+            if (follows or (isinstance(node, VerbFile) and node.caller is None)) and node.queue == queue:
                 with suppress(OSError):  # ENOENT: it has dropped them by itself
                     pyfuse3.invalidate_inode(inode, attr_only=True)
 

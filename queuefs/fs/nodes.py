@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from queuefs.message import ROOT
+
 if TYPE_CHECKING:
     from queuefs.fs.control import ControlFile
     from queuefs.lifecycle import State
@@ -29,7 +31,9 @@ class StateDirectory:
 
 @dataclass(frozen=True, slots=True)
 class AboutDirectory:
-    """The directory about the mount."""
+    """The directory about the mount, which belongs to the root."""
+
+    queue: QueueId = ROOT
 
 
 @dataclass(slots=True)

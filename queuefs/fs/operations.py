@@ -5,14 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyfuse3
 import trio
 
 import queuefs
 from queuefs.errors import BadValue, NotPermitted
-from queuefs.fs import access
 from queuefs.fs.directories import AboutDirectories, QueueDirectories, StateDirectories
 from queuefs.fs.entries import Entries
 from queuefs.fs.handles import Opening
@@ -29,7 +28,6 @@ from queuefs.fs.payload import PayloadHandle
 from queuefs.fs.reading import TextHandle
 from queuefs.fs.seam import all_answered
 from queuefs.fs.walkers import keep_out
-from queuefs.lifecycle import State
 from queuefs.message import Owner
 from queuefs.names import MAX_NAME_BYTES
 from queuefs.render import message_facts
@@ -81,16 +79,15 @@ class Operations(pyfuse3.Operations):
         """Show *tree* and let *service* and *filing* act; *shared* says that other daemons may change the tree."""
         super().__init__()
         self._service = service
-        self._tree = tree
         self._filing = filing
         self._entries = Entries(service, tree, filing, shared=shared)
         self._inodes = self._entries.inodes
-        self._kinds: dict[type[Directory], DirectoryKind] = {
+        self._kinds: dict[type[Directory], DirectoryKind[Any]] = {
             QueueDirectory: QueueDirectories(service, tree, self._entries),
             StateDirectory: StateDirectories(self._entries, filing),
             AboutDirectory: AboutDirectories(self._entries),
         }
-        self._ownership = Ownership(tree, self._entries)
+        self._ownership = Ownership(tree, self._inodes)
         self._last_handle = 0
         self._files: dict[FileHandleT, tuple[Handle, InodeT, int]] = {}
         self._directories: dict[FileHandleT, Listing] = {}
@@ -101,8 +98,13 @@ class Operations(pyfuse3.Operations):
 
     async def lookup(self, parent_inode: InodeT, name: FileNameT, ctx: RequestContext) -> EntryAttributes:
         """Find what *name* means in a directory."""
-        parent = self._inodes.directory(parent_inode)
-        return await self._kinds[type(parent)].lookup(parent, name, ctx.pid)
+        kind, parent = self._directory(parent_inode)
+        return await kind.lookup(parent, name, ctx.pid)
+
+    def _directory(self, inode: InodeT) -> tuple[DirectoryKind[Any], Directory]:
+        """Return a directory, and what holds for its kind."""
+        node = self._inodes.directory(inode)
+        return self._kinds[type(node)], node
 
     async def forget(self, inode_list: Sequence[tuple[InodeT, int]]) -> None:
         """Drop what the kernel no longer knows."""
@@ -153,25 +155,25 @@ class Operations(pyfuse3.Operations):
 
     async def mkdir(self, parent_inode: InodeT, name: FileNameT, mode: ModeT, ctx: RequestContext) -> EntryAttributes:
         """Make a queue; it is the caller's, and its group the parent's where that has the set-group-ID bit."""
-        parent = self._inodes.directory(parent_inode)
+        kind, parent = self._directory(parent_inode)
         await self._ownership.require(parent_inode, os.O_WRONLY, ctx)
         owner = Owner(uid=ctx.uid, gid=ctx.gid, mode=mode & PERMISSIONS)
         above = await self._entries.attributes(parent_inode)
         if above.st_mode & stat.S_ISGID:
             owner = Owner(uid=ctx.uid, gid=above.st_gid, mode=owner.mode | stat.S_ISGID)
-        return await self._kinds[type(parent)].mkdir(parent, name, owner)
+        return await kind.mkdir(parent, name, owner)
 
     async def rmdir(self, parent_inode: InodeT, name: FileNameT, ctx: RequestContext) -> None:
         """Remove a queue that has nothing in it."""
-        parent = self._inodes.directory(parent_inode)
+        kind, parent = self._directory(parent_inode)
         await self._ownership.require(parent_inode, os.O_WRONLY, ctx)
-        await self._kinds[type(parent)].rmdir(parent, name)
+        await kind.rmdir(parent, name)
 
     async def unlink(self, parent_inode: InodeT, name: FileNameT, ctx: RequestContext) -> None:
         """Remove a message's file."""
-        parent = self._inodes.directory(parent_inode)
+        kind, parent = self._directory(parent_inode)
         await self._ownership.require(parent_inode, os.O_WRONLY, ctx)
-        await self._kinds[type(parent)].unlink(parent, name)
+        await kind.unlink(parent, name)
 
     async def rename(
         self,
@@ -185,11 +187,11 @@ class Operations(pyfuse3.Operations):
         """Move a queue, or a message; nothing is ever replaced, so RENAME_NOREPLACE changes nothing."""
         if flags & ~pyfuse3.RENAME_NOREPLACE:
             raise BadValue("nothing can be exchanged")
-        parent = self._inodes.directory(parent_inode_old)
+        kind, parent = self._directory(parent_inode_old)
         target = self._inodes.directory(parent_inode_new)
         for inode in (parent_inode_old, parent_inode_new):
             await self._ownership.require(inode, os.O_WRONLY, ctx)
-        await self._kinds[type(parent)].rename(parent, name_old, target, name_new)
+        await kind.rename(parent, name_old, target, name_new)
 
     async def create(
         self, parent_inode: InodeT, name: FileNameT, mode: ModeT, flags: FlagT, ctx: RequestContext
@@ -219,10 +221,10 @@ class Operations(pyfuse3.Operations):
 
     async def opendir(self, inode: InodeT, ctx: RequestContext) -> FileHandleT:
         """Open a directory."""
-        node = self._inodes.directory(inode)
+        kind, node = self._directory(inode)
         await self._ownership.require(inode, os.O_RDONLY, ctx)
         handle = self._next_handle()
-        self._directories[handle] = self._kinds[type(node)].listing(node, ctx.pid)
+        self._directories[handle] = kind.listing(node, ctx.pid)
         return handle
 
     async def readdir(self, fh: FileHandleT, start_id: int, token: ReaddirToken) -> None:
@@ -243,12 +245,9 @@ class Operations(pyfuse3.Operations):
         if flags & os.O_ACCMODE != os.O_RDONLY:
             raise pyfuse3.FUSEError(errno.EACCES)
         assert isinstance(node, MessageFile | RecordFile)  # directories are opened by `opendir`
-        queue = await self._tree.get(node.queue)
-        state = node.message.state if isinstance(node, MessageFile) else State.DONE
-        access.require(access.payload_owner(queue, state), flags, ctx)
+        await self._ownership.require(inode, flags, ctx)
         handle = PayloadHandle(self._filing, node) if isinstance(node, MessageFile) else TextHandle(node.text)
-        number = self._next_handle()
-        self._files[number] = (handle, inode, ctx.pid)
+        number = self._opened(handle, inode, ctx)
         # What the kernel has of it stays good: neither a payload nor a record ever changes.
         return pyfuse3.FileInfo(fh=number, direct_io=False, keep_cache=True)
 
@@ -256,10 +255,7 @@ class Operations(pyfuse3.Operations):
         options = node.control.options.parse(node.options)
         _check_direction(node.control, flags)
         keep_out(node.control, flags)
-        if ctx.uid:
-            queue = await self._tree.get(node.queue)
-            own = access.owner_of(queue, node.control.name, node.control.mode(queue.owner.mode))
-            access.require(own, flags, ctx)
+        await self._ownership.require(inode, flags, ctx)
         text, node.text = node.text, None
         opening = Opening(
             service=self._service,
@@ -275,9 +271,12 @@ class Operations(pyfuse3.Operations):
         if flags & os.O_TRUNC:
             await node.control.truncate(self._service, node.queue)
         node.openers[ctx.pid] += 1
+        return pyfuse3.FileInfo(fh=self._opened(handle, inode, ctx), direct_io=True, keep_cache=False)
+
+    def _opened(self, handle: Handle, inode: InodeT, ctx: RequestContext) -> FileHandleT:
         number = self._next_handle()
         self._files[number] = (handle, inode, ctx.pid)
-        return pyfuse3.FileInfo(fh=number, direct_io=True, keep_cache=False)
+        return number
 
     async def read(self, fh: FileHandleT, off: int, size: int) -> bytes:
         """Read."""

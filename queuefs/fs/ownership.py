@@ -12,7 +12,7 @@ from queuefs.message import Owner
 if TYPE_CHECKING:
     from pyfuse3 import EntryAttributes, InodeT, RequestContext, SetattrFields
 
-    from queuefs.fs.entries import Entries
+    from queuefs.fs.inodes import Inodes
     from queuefs.tree import Tree
 
 #: The bits of a mode that chmod(2) sets.
@@ -22,11 +22,10 @@ PERMISSIONS = 0o7777
 class Ownership:
     """Whose the files of a mount are."""
 
-    def __init__(self, tree: Tree, entries: Entries) -> None:
-        """Keep owners in *tree*; *entries* show them."""
+    def __init__(self, tree: Tree, inodes: Inodes) -> None:
+        """Keep owners in *tree*; of what *inodes* stand for."""
         self._tree = tree
-        self._entries = entries
-        self._inodes = entries.inodes
+        self._inodes = inodes
 
     async def change(self, inode: InodeT, attr: EntryAttributes, fields: SetattrFields, caller: RequestContext) -> None:
         """Take over what *attr* has of owner, group and mode; the kernel has seen that *caller* may, by what it knows.
@@ -38,15 +37,14 @@ class Ownership:
         # fchmod(2) does not say through which file it comes.
         if isinstance(node, VerbFile) and caller.pid in node.openers:
             return
-        queue = self._inodes.queue_of(inode)
-        await self._tree.get(queue, fresh=True)  # what another daemon has changed a moment ago is not to be undone
-        old = await self._entries.attributes(inode)
-        if caller.uid not in (0, old.st_uid):
+        # Fresh: what another daemon has changed a moment ago is not to be undone.
+        old = access.owner_of_node(await self._tree.get(node.queue, fresh=True), node)
+        if caller.uid not in (0, old.uid):
             raise NotPermitted("it belongs to somebody else by now")
         owner = Owner(
-            uid=attr.st_uid if fields.update_uid else old.st_uid,
-            gid=attr.st_gid if fields.update_gid else old.st_gid,
-            mode=(attr.st_mode if fields.update_mode else old.st_mode) & PERMISSIONS,
+            uid=attr.st_uid if fields.update_uid else old.uid,
+            gid=attr.st_gid if fields.update_gid else old.gid,
+            mode=attr.st_mode & PERMISSIONS if fields.update_mode else old.mode,
         )
         if isinstance(node, QueueDirectory):
             await self._tree.set_owner(node.queue, owner)
@@ -56,14 +54,14 @@ class Ownership:
             await self._tree.set_file_owner(node.queue, node.control.name, owner)
         else:
             raise NotPermitted("the owner and mode of this follow those of its directory")
-        self._inodes.forget_attributes(queue)
+        self._inodes.forget_attributes(node.queue)
 
     async def require(self, inode: InodeT, flags: int, caller: RequestContext) -> None:
-        """Look whether the mode of a directory lets *caller* in; what the kernel knows of it may be out of date.
+        """Look whether the mode of *inode* lets *caller* in; what the kernel knows of it may be out of date.
 
         Raises:
             AccessDenied: it does not.
         """
         if caller.uid:
-            seen = await self._entries.attributes(inode)
-            access.require(Owner(uid=seen.st_uid, gid=seen.st_gid, mode=seen.st_mode & PERMISSIONS), flags, caller)
+            node = self._inodes.node(inode)
+            access.require(access.owner_of_node(await self._tree.get(node.queue), node), flags, caller)
