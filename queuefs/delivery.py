@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Protocol
 
 import trio
 
-from queuefs.longtext import joined
+from queuefs.longtext import Texts, joined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from queuefs.longtext import LongText, Texts
+    from queuefs.longtext import LongText
     from queuefs.message import Message, Ref
 
 #: The longest payload that is handed over with a claim, bytes; longer ones are read in pieces.
@@ -98,11 +98,12 @@ class Delivery:
         if not self._receipts:
             return
         read = bisect_right(self._ends, self._sent)
-        damaged = [] if self._text is None or isinstance(self._text, bytes) else self._text.damaged()
+        damaged = self._text.damaged() if isinstance(self._text, Texts) else []
         unread = [self._receipts[place] for place in range(read, len(self._receipts)) if place not in damaged]
+        lost = [self._receipts[place] for place in damaged if place >= read]
         if unread:
             await self._claims.undo(unread)
-        if damaged:  # undone, each would be the next one again, and in the way for ever
-            await self._claims.bury([self._receipts[place] for place in damaged if place >= read])
+        if lost:  # undone, each would be the next one again, and in the way for ever
+            await self._claims.bury(lost)
         if self._acks and read:
             await self._claims.ack(self._receipts[:read])

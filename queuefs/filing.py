@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from queuefs.config import Order
 from queuefs.errors import MessageGone, MessageNotFound, NotPermitted, StaleReceipt
@@ -15,29 +15,37 @@ from queuefs.settling import MOVED_THERE
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
 
-    from queuefs.clock import Clock
     from queuefs.message import Ended, Message, MessageId, Place, QueueId, Record
     from queuefs.parts import Parts
     from queuefs.settling import Settling
 
+
+class Act(NamedTuple):
+    """What a removal or a move does."""
+
+    verb: Verb
+    #: How a claim is settled by it; None: the message is named, whoever holds it.
+    options: Options | None = None
+
+
 #: What it means to remove a message of each state by name.
 REMOVALS = MappingProxyType(
     {
-        State.PENDING: Verb.CANCEL,
-        State.PROCESSING: Verb.ACK,
-        State.DEAD: Verb.DROP,
-        State.DONE: Verb.PRUNE,
+        State.PENDING: Act(Verb.CANCEL),
+        State.PROCESSING: Act(Verb.ACK, Options()),
+        State.DEAD: Act(Verb.DROP),
+        State.DONE: Act(Verb.PRUNE),
     }
 )
 
 #: What it means to move one from state to state within its queue; no other move means anything.
 MOVES = MappingProxyType(
     {
-        (State.PENDING, State.PROCESSING): Verb.DEQUEUE,
-        (State.PENDING, State.DEAD): Verb.BURY,
-        (State.PROCESSING, State.PENDING): Verb.NACK,
-        (State.PROCESSING, State.DEAD): Verb.BURY,
-        (State.DEAD, State.PENDING): Verb.RETRY,
+        (State.PENDING, State.PROCESSING): Act(Verb.DEQUEUE),
+        (State.PENDING, State.DEAD): Act(Verb.BURY),
+        (State.PROCESSING, State.PENDING): Act(Verb.NACK, NackOptions()),
+        (State.PROCESSING, State.DEAD): Act(Verb.NACK, NackOptions(dead=True, reason=MOVED_THERE)),
+        (State.DEAD, State.PENDING): Act(Verb.RETRY),
     }
 )
 
@@ -51,7 +59,7 @@ class Filing:
         self._configs = parts.configs
         self._handover = parts.handover
         self._settling = settling
-        self.clock: Clock = parts.clock
+        self._clock = parts.clock
 
     # Looking --------------------------------------------------------------------------------------------------------
 
@@ -64,7 +72,7 @@ class Filing:
     async def records(self, queue: QueueId, *, after: Ended | None, limit: int) -> Sequence[Record]:
         """Return the next records of messages that are done, the latest first; none at the end."""
         await self._handover.barrier(queue)
-        return await self._backend.records(queue, after=after, limit=limit, now=self.clock.now())
+        return await self._backend.records(queue, after=after, limit=limit, now=self._clock.now())
 
     async def find(self, queue: QueueId, state: State, message: MessageId) -> Message:
         """Return a message that is pending, in processing or dead, without its payload.
@@ -85,7 +93,7 @@ class Filing:
             MessageNotFound: there is none.
         """
         await self._handover.barrier(queue)
-        found = (await self._backend.find_records(queue, [message], now=self.clock.now()))[0]
+        found = (await self._backend.find_records(queue, [message], now=self._clock.now()))[0]
         if found is None:
             raise MessageNotFound(f"there is no record of message {message}")
         return found
@@ -126,30 +134,22 @@ class Filing:
             await self._found(self._settling.move(queue, message, target))
             return
         try:
-            verb = MOVES[state, to]
+            act = MOVES[state, to]
         except KeyError:
             raise NotPermitted(f"no verb makes a {state} message {to}") from None
-        if verb is Verb.BURY and state is State.PROCESSING:
-            await self._settle(Verb.NACK, queue, message, NackOptions(dead=True, reason=MOVED_THERE))
-        elif verb is Verb.NACK:
-            await self._settle(verb, queue, message, NackOptions())
-        else:
-            await self._carry_out(verb, queue, message)
+        await self._carry_out(act, queue, message)
 
-    async def _carry_out(self, verb: Verb, queue: QueueId, message: MessageId) -> None:
-        if verb is Verb.ACK:
-            await self._settle(verb, queue, message, Options())
-        elif verb is Verb.DEQUEUE:
+    async def _carry_out(self, act: Act, queue: QueueId, message: MessageId) -> None:
+        if act.options is not None:
+            error = (await self._settling.settle(act.verb, queue, [Ref(message)], act.options))[0]
+            if isinstance(error, StaleReceipt):
+                raise MessageNotFound(str(error))
+            if error is not None:
+                raise error
+        elif act.verb is Verb.DEQUEUE:
             await self._settling.take(queue, message)
         else:
-            await self._found(self._settling.by_name(verb, queue, Ref(message)))
-
-    async def _settle(self, verb: Verb, queue: QueueId, message: MessageId, options: Options) -> None:
-        error = (await self._settling.settle(verb, queue, [Ref(message)], options))[0]
-        if isinstance(error, StaleReceipt):
-            raise MessageNotFound(str(error))
-        if error is not None:
-            raise error
+            await self._found(self._settling.by_name(act.verb, queue, Ref(message)))
 
     @staticmethod
     async def _found(command: Awaitable[None]) -> None:

@@ -161,33 +161,31 @@ class Settling:
     async def undo(self, queue: QueueId, receipts: Sequence[Ref]) -> None:
         """Take claims back; never suspends. A repetition finds the claims over and changes nothing."""
         keep = self._configs.known(queue).keep
-        undo = _Settlement(
-            receipts,
-            [Verb.UNDO] * len(receipts),
-            lambda: self._backend.undo(queue, receipts, now=self._clock.now(), keep=keep),
+        await self._until_done(
+            Verb.UNDO, queue, receipts, lambda: self._backend.undo(queue, receipts, now=self._clock.now(), keep=keep)
         )
-        await self._handover.until_done(queue, undo.call, self._teller(queue, undo))
 
     async def ack_read(self, queue: QueueId, receipts: Sequence[Ref]) -> None:
         """Settle claims whose reader asked for it by reading to the end; never suspends."""
         keep = self._configs.known(queue).keep
-        ack = _Settlement(
-            receipts,
-            [Verb.ACK] * len(receipts),
-            lambda: self._backend.ack(queue, receipts, now=self._clock.now(), keep=keep),
+        await self._until_done(
+            Verb.ACK, queue, receipts, lambda: self._backend.ack(queue, receipts, now=self._clock.now(), keep=keep)
         )
-        await self._handover.until_done(queue, ack.call, self._teller(queue, ack))
 
     async def bury_damaged(self, queue: QueueId, receipts: Sequence[Ref]) -> None:
         """Set messages aside that their readers found damaged; never suspends."""
         keep = self._configs.known(queue).keep
         verdicts = [Verdict(ref=receipt, dead=True, reason=DAMAGED) for receipt in receipts]
-        burial = _Settlement(
-            receipts,
-            [Verb.BURY] * len(receipts),
-            lambda: self._backend.nack(queue, verdicts, now=self._clock.now(), keep=keep),
+        await self._until_done(
+            Verb.BURY, queue, receipts, lambda: self._backend.nack(queue, verdicts, now=self._clock.now(), keep=keep)
         )
-        await self._handover.until_done(queue, burial.call, self._teller(queue, burial))
+
+    async def _until_done(
+        self, verb: Verb, queue: QueueId, receipts: Sequence[Ref], call: Callable[[], Awaitable[Sequence[Settled]]]
+    ) -> None:
+        """Make *call*, by which *verb* happens to all of *receipts*, until it is done; never suspends."""
+        settlement = _Settlement(receipts, [verb] * len(receipts), call)
+        await self._handover.until_done(queue, call, self._teller(queue, settlement))
 
     async def by_name(self, verb: Verb, queue: QueueId, ref: Ref | None) -> None:
         """Pause, resume, cancel, bury, retry, drop or prune a message; None is all, of the dead ones or the records.
