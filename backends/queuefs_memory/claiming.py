@@ -35,11 +35,7 @@ class Claiming(Store):
                 if row.expires_at <= now:
                     continue  # it needs no place in line any more: the next tick removes it
                 self._lives.end(row)
-            row.attempt += 1
-            row.claims += 1
-            row.due = None
-            row.claimed_at = now
-            self._hold(row, now + lease)
+            self._hand_out(row, lease, now)
             claimed.append(row.message(inline))
         source.processing += len(claimed)
         source.dequeued += len(claimed)
@@ -60,15 +56,19 @@ class Claiming(Store):
                 self._step_aside(row)
                 if row.expires_at is not None:
                     self._lives.end(row)
-                row.attempt += 1
-                row.claims += 1
-                row.due = None
-                row.claimed_at = now
-                self._hold(row, now + lease)
+                self._hand_out(row, lease, now)
                 source.processing += 1
                 source.dequeued += 1
                 answers.append(Settled.DONE)
         return answers
+
+    def _hand_out(self, row: Row, lease: float, now: float) -> None:
+        """Let *row*, which is out of line, be claimed; to count it is the caller's."""
+        row.attempt += 1
+        row.claims += 1
+        row.due = None
+        row.claimed_at = now
+        self._hold(row, now + lease)
 
     @at_once
     def peek(
