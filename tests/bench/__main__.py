@@ -23,8 +23,7 @@ import pyfuse3
 import trio
 
 import queuefs
-from tests.support.mount import mounted
-from tests.support.redis_server import RedisServer
+from tests.bench.stores import each_mount
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -122,21 +121,9 @@ def main() -> None:
     results = {}
     with null_mount() as (queue, pid):
         results["null pyfuse3"] = measure(queue, pid)
-    with tempfile.TemporaryDirectory() as directory:
-        server = RedisServer(Path(directory))
-        server.start()
-        try:
-            for name, url in {
-                "memory": "memory:",
-                "SQLite, FULL": f"sqlite://{directory}/queue.db",
-                "SQLite, normal": f"sqlite://{directory}/normal.db?durability=normal",
-                "Redis, everysec": server.url,
-            }.items():
-                with mounted(url) as mount:
-                    (mount.path / "q").mkdir()
-                    results[name] = measure(mount.path / "q", mount.pid)
-        finally:
-            server.stop()
+    for name, mount in each_mount():
+        (mount.path / "q").mkdir()
+        results[name] = measure(mount.path / "q", mount.pid)
     floor = results["null pyfuse3"]
     print(f"QueueFS {queuefs.__version__}, Python {platform.python_version()}, pyfuse3 {pyfuse3.__version__},", end=" ")
     print(f"trio {trio.__version__}, Linux {platform.release()}, {os.cpu_count()} cores; 100-byte messages")

@@ -6,27 +6,25 @@ the daemon's memory grows by, and what an enqueue takes meanwhile in comparison 
 
 from __future__ import annotations
 
-import os
 import statistics
 import subprocess
 import sys
-import tempfile
-from contextlib import contextmanager
-from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from tests.support.mount import mounted
-from tests.support.redis_server import RedisServer
+from tests.bench.stores import each_mount
+from tests.support.mount import resident
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+    from pathlib import Path
 
     from tests.support.mount import Mount
 
 MESSAGES = 1_000_000
 LINE = b"x" * 100 + b"\n"
 CALLS = 400
+MIB = 2**20
 
 
 def fill(queue: Path, messages: int) -> None:
@@ -34,12 +32,6 @@ def fill(queue: Path, messages: int) -> None:
     with (queue / "enqueue,lines").open("wb", buffering=0) as file:
         for _ in range(messages // 1000):
             file.write(LINE * 1000)
-
-
-def resident(pid: int) -> float:
-    """Return a process's resident memory, MiB."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def first_line(queue: Path) -> float:
@@ -65,7 +57,7 @@ def measure(name: str, mount: Mount, messages: int) -> None:
     queue.mkdir()
     other.mkdir()
     fill(queue, messages)
-    memory = resident(mount.pid)
+    memory = resident(mount.pid) / MIB
     alone = enqueues(other, lambda: True)
     at_once = min(first_line(queue) for _ in range(3))
     began = perf_counter()
@@ -75,41 +67,19 @@ def measure(name: str, mount: Mount, messages: int) -> None:
         assert lister.stdout is not None
         listed = int(lister.stdout.read())
     assert listed == messages, f"{listed} of {messages}"
-    grown = resident(mount.pid) - memory
+    grown = resident(mount.pid) / MIB - memory
     print(
-        f"{name:8} first line {at_once * 1000:7.1f} ms   all {whole:6.2f} s   memory {memory:7.1f} MiB {grown:+5.1f}"
+        f"{name:15} first line {at_once * 1000:7.1f} ms   all {whole:6.2f} s   memory {memory:7.1f} MiB {grown:+5.1f}"
         f"   enqueue {alone:7.0f} us, meanwhile {meanwhile:7.0f} us ({meanwhile / alone:.2f}x)",
         flush=True,
     )
 
 
-@contextmanager
-def mounts(directory: Path) -> Iterator[Iterator[tuple[str, Mount]]]:
-    """Mount each back end, one after the other."""
-    server = RedisServer(directory)
-    server.start()
-
-    def each() -> Iterator[tuple[str, Mount]]:
-        for name, url in (
-            ("memory", "memory:"),
-            ("sqlite", f"sqlite://{directory}/queue.db"),
-            ("redis", f"{server.url}?prefix=bench"),
-        ):
-            with mounted(url) as mount:
-                yield name, mount
-
-    try:
-        yield each()
-    finally:
-        server.stop()
-
-
 def main() -> None:
     """Print the table."""
     messages = int(sys.argv[1]) if len(sys.argv) > 1 else MESSAGES
-    with tempfile.TemporaryDirectory() as directory, mounts(Path(directory)) as each:
-        for name, mount in each:
-            measure(name, mount, messages)
+    for name, mount in each_mount(["memory", "SQLite, FULL", "Redis, everysec"]):
+        measure(name, mount, messages)
 
 
 if __name__ == "__main__":

@@ -9,13 +9,15 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tests.bench.__main__ import enqueue, microseconds
+from tests.bench.stores import each_mount
 from tests.support.mount import mounted
-from tests.support.redis_server import RedisServer
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 WAKE_UPS = 300
 READERS = 1000
@@ -68,21 +70,10 @@ def look(queue: Path) -> None:
 def main() -> None:
     """Print the figures."""
     print("| back end | wake-up p50, us | p99, us |\n| --- | --- | --- |")
-    with tempfile.TemporaryDirectory() as directory:
-        server = RedisServer(Path(directory))
-        server.start()
-        try:
-            for name, url in {
-                "memory": "memory:",
-                "SQLite, FULL": f"sqlite://{directory}/queue.db",
-                "Redis, everysec": server.url,
-            }.items():
-                with mounted(url) as mount:
-                    (mount.path / "q").mkdir()
-                    taken = wake_ups(mount.path / "q")
-                    print(f"| {name} | {statistics.median(taken):.0f} | {taken[int(len(taken) * 0.99)]:.0f} |")
-        finally:
-            server.stop()
+    for name, mount in each_mount(["memory", "SQLite, FULL", "Redis, everysec"]):
+        (mount.path / "q").mkdir()
+        taken = wake_ups(mount.path / "q")
+        print(f"| {name} | {statistics.median(taken):.0f} | {taken[int(len(taken) * 0.99)]:.0f} |")
     with mounted("memory:") as mount:
         for name in ("q", "crowded"):
             (mount.path / name).mkdir()

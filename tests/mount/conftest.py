@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.filled import fill
 from tests.support.mount import mounted
-from tests.support.redis_server import RedisServer
+from tests.support.redis_server import running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from tests.support.filled import Filled
     from tests.support.mount import Mount
+    from tests.support.redis_server import RedisServer
 
 BACKENDS = ["memory", "sqlite", "redis"]
 
@@ -23,10 +26,8 @@ _numbers = itertools.count(1)
 
 @pytest.fixture(scope="session")
 def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    server = RedisServer(tmp_path_factory.mktemp("redis"))
-    server.start()
-    yield server
-    server.stop()
+    with running(tmp_path_factory.mktemp("redis")) as server:
+        yield server
 
 
 def store_url(kind: str, request: pytest.FixtureRequest, directory: Path) -> str:
@@ -66,3 +67,11 @@ def jobs(place: Path) -> Path:
     path = place / "jobs"
     path.mkdir()
     return path
+
+
+@pytest.fixture
+def queue(jobs: Path, tmp_path: Path) -> Iterator[Filled]:
+    """A queue with messages in every state; in the end nothing may be left of what is not listed."""
+    filled = fill(jobs, tmp_path / "outside")
+    yield filled
+    filled.remove()

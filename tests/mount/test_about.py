@@ -12,7 +12,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 import queuefs
-from tests.mount.test_message_files import enqueue, move
+from tests.support.files import enqueue, move
 from tests.support.mount import mounted
 from tests.support.programs import CATS, cat, sh
 from tests.support.queue import claim, put

@@ -7,24 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.filled import fill
 from tests.support.programs import sh
 from tests.support.queue import config, put, stats, status, take_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.support.filled import Filled
     from tests.support.mount import Mount
-
-
-@pytest.fixture
-def queue(jobs: Path, tmp_path: Path) -> Iterator[Filled]:
-    """A queue with messages in every state; in the end nothing may be left of what is not listed."""
-    filled = fill(jobs, tmp_path / "outside")
-    yield filled
-    filled.remove()
 
 
 def names(queue: Path) -> set[str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.files import put_and_read_back
 from tests.support.programs import SHELLS, sh
 from tests.support.queue import claim, error_of, lines_of, put, stats, status, take, take_all
 from tests.support.waiting import eventually
@@ -26,16 +27,6 @@ os.write(f, b"x")
 os.write(f, b"y")
 os.kill(os.getpid(), 9)
 """
-
-
-def put_and_read_back(file: Path, data: bytes) -> str:
-    """Write *data* and return the id that reading back gives."""
-    fd = os.open(file, os.O_RDWR)
-    try:
-        os.write(fd, data)
-        return os.read(fd, 100).decode().strip()
-    finally:
-        os.close(fd)
 
 
 def test_a_second_of_a_key_is_accepted_and_dropped(jobs: Path) -> None:

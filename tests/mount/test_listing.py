@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.mount import mounted
+from tests.support.mount import mounted, resident
 from tests.support.programs import sh
 from tests.support.queue import put, take_all
 
@@ -177,12 +177,6 @@ def test_listings_work_where_entries_have_to_be_remembered(tmp_path: Path) -> No
         assert os.listdir(jobs / "pending") == ids
         with os.scandir(jobs / "pending") as entries:
             assert all(entry.stat().st_size == 1 for entry in entries)
-
-
-def resident(pid: int) -> int:
-    """Return a process's resident memory, bytes."""
-    with open(f"/proc/{pid}/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def test_a_listing_is_not_held_in_memory(tmp_path: Path) -> None:

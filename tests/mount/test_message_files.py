@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support.files import STATES, enqueue, ls, move, where
 from tests.support.mount import mounted
 from tests.support.programs import CATS, cat, sh
 from tests.support.queue import claim, config, put, stats, status, take_all
@@ -19,36 +20,6 @@ from tests.support.queue import claim, config, put, stats, status, take_all
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-STATES = ("pending", "processing", "dead", "done")
-
-
-def enqueue(queue: Path, payload: bytes = b"x", options: str = "") -> str:
-    """Enqueue a message and return its id."""
-    fd = os.open(queue / f"enqueue{options}", os.O_RDWR)
-    try:
-        assert os.write(fd, payload) == len(payload)
-        return os.read(fd, 100).decode().strip()
-    finally:
-        os.close(fd)
-
-
-def ls(directory: Path) -> list[str]:
-    """Return the names that `ls` lists, in the order of the directory."""
-    return subprocess.run(["ls", "-U", directory], check=True, capture_output=True, text=True).stdout.split()
-
-
-def where(queue: Path, message: str) -> str:
-    """Return the one state in which a message is; "gone" if it is in none."""
-    found = [state for state in STATES if message in ls(queue / state)]
-    assert len(found) <= 1
-    assert found == [state for state in STATES if (queue / state / message).exists()]
-    return found[0] if found else "gone"
-
-
-def move(source: Path, target: Path) -> None:
-    """Move as mv does."""
-    subprocess.run(["mv", source, target], check=True)
 
 
 def error_of(*command: object) -> str:

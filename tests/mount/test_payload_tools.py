@@ -10,22 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.filled import fill
 from tests.support.queue import put, status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.support.filled import Filled
-
-
-@pytest.fixture
-def queue(jobs: Path, tmp_path: Path) -> Iterator[Filled]:
-    """A queue with messages in every state; in the end nothing may be left of what is not listed."""
-    filled = fill(jobs, tmp_path / "outside")
-    yield filled
-    filled.remove()
 
 
 # Looking --------------------------------------------------------------------------------------------------------------

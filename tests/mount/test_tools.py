@@ -13,18 +13,9 @@ from tests.support.filled import fill
 from tests.support.queue import take_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.support.filled import Filled
-
-
-@pytest.fixture
-def queue(jobs: Path, tmp_path: Path) -> Iterator[Filled]:
-    """A queue with messages in every state; in the end nothing may be left of what is not listed."""
-    filled = fill(jobs, tmp_path / "outside")
-    yield filled
-    filled.remove()
 
 
 # Moving and removing --------------------------------------------------------------------------------------------------

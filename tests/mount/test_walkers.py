@@ -9,25 +9,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.filled import fill
 from tests.support.mount import mounted
 from tests.support.programs import sh
 from tests.support.queue import claim, put, status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.support.filled import Filled
     from tests.support.mount import Mount
-
-
-@pytest.fixture
-def queue(jobs: Path, tmp_path: Path) -> Iterator[Filled]:
-    """A queue with messages in every state; in the end nothing may be left of what is not listed."""
-    filled = fill(jobs, tmp_path / "outside")
-    yield filled
-    filled.remove()
 
 
 #: Each makes a copy of the queue's directory at $O/copy, or in $O/copy.tar, or none.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.mount.test_message_files import STATES, enqueue, ls, move, where
+from tests.support.files import STATES, enqueue, ls, move, where
 from tests.support.mount import mounted
 from tests.support.programs import CATS, cat, sh
 from tests.support.queue import claim, put, status, take_all

@@ -6,14 +6,13 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tests.support.files import STATES
 from tests.support.programs import sh
 from tests.support.queue import put
 
 if TYPE_CHECKING:
     import subprocess
     from pathlib import Path
-
-STATES = ("pending", "processing", "dead", "done")
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,11 @@ PATIENCE = 30.0
 _DIRT = re.compile(r"level=(warning|error|critical)|Traceback|Exception|Fatal Python error", re.IGNORECASE)
 
 
+def resident(pid: int) -> int:
+    """Return a process's resident memory, bytes (proc(5), statm)."""
+    return int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
 class Mount:
     """A mount that a test may use, kill and bring back."""
 

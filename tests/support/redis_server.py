@@ -6,9 +6,11 @@ import signal
 import socket
 import subprocess
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 #: Seconds within which it has to start or stop on a busy machine.
@@ -90,6 +92,17 @@ class RedisServer:
                 return connection.recv(100).startswith((b"+PONG", b"-NOAUTH"))
         except OSError:
             return False
+
+
+@contextmanager
+def running(directory: Path) -> Iterator[RedisServer]:
+    """Run a server for the time of the block, which leaves it running; its data is kept in *directory*."""
+    server = RedisServer(directory)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
 
 
 def _free_port() -> int:

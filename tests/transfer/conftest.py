@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.redis_server import RedisServer
+from tests.support.redis_server import running
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from tests.support.redis_server import RedisServer
 
 _numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
 def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    server = RedisServer(tmp_path_factory.mktemp("redis"))
-    server.start()
-    yield server
-    server.stop()
+    with running(tmp_path_factory.mktemp("redis")) as server:
+        yield server
 
 
 @pytest.fixture(params=["sqlite", "redis"])
