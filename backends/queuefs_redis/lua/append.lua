@@ -7,7 +7,7 @@ local queue, id, size = ARGV[4], ARGV[5], 0
 if not known(queue) then
   return '-noqueue'
 end
-local s = read_stage(redis.call('HGET', P .. 'stages:' .. daemon, id))
+local s = read_stage(daemon, id)
 if s.queue ~= queue then
   return '-nomessage'
 end

@@ -22,7 +22,7 @@ local function length_of(queue, id, size)
 end
 
 local function look_at_stage(owner, id)
-  local s = read_stage(redis.call('HGET', P .. 'stages:' .. owner, id))
+  local s = read_stage(owner, id)
   local is_half = not s.queue or redis.call('HEXISTS', key(s.queue, 'staged'), id) == 0 or not known(s.queue)
   if is_half then
     note_finding(s.queue or '0', id, 'half')

@@ -28,7 +28,7 @@ if is_new and ARGV[5] == 'doubt' then
   end
   for _, id in ipairs(redis.call('HKEYS', stages)) do
     if not is_known[id] then
-      local s = read_stage(redis.call('HGET', stages, id))
+      local s = read_stage(owner, id)
       drop_staged(owner, id, s)
       tell(s.queue, 'discard', {id})
       dropped[#dropped + 1] = id

@@ -4,7 +4,7 @@ if before then
   return before
 end
 local queue, id = ARGV[4], ARGV[5]
-local s = read_stage(redis.call('HGET', P .. 'stages:' .. daemon, id))
+local s = read_stage(daemon, id)
 if s.queue ~= queue then
   return known(queue) and '+' .. id or '-noqueue'
 end

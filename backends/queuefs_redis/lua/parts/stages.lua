@@ -1,10 +1,11 @@
 -- Of staged messages. stages:<daemon>: id -> these fields, and then key and extra; the bytes: staged.
 local STAGE = '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (.*)$'
 
-local function read_stage(text)
+-- All fields are nil if there is none.
+local function read_stage(owner, id)
   local s = {}
   s.queue, s.partial, s.size, s.crc, s.enqueued, s.priority, s.delay, s.ttl, s.key_size, s.rest =
-    string.match(text or '', STAGE)
+    string.match(redis.call('HGET', P .. 'stages:' .. owner, id) or '', STAGE)
   return s
 end
 
@@ -70,7 +71,7 @@ end
 
 -- Does with a stage what its owner, being dead, can't; returns its queue and whether it was published.
 local function adopt(owner, id, now)
-  local s = read_stage(redis.call('HGET', P .. 'stages:' .. owner, id))
+  local s = read_stage(owner, id)
   if s.partial == '1' then
     drop_staged(owner, id, s)
     tell(s.queue, 'discard', {id})
